@@ -7,8 +7,8 @@
 namespace collbench {
 namespace {
 
-constexpr double certain_enough = 0.75;
-constexpr double same_size = 1.5;  // doublings; tables step by up to eight times
+constexpr double certain_enough = 0.9;  // the 80 % interval of the difference is above nothing
+constexpr double same_size = 1.5;       // doublings; tables step by up to eight times
 
 double size_distance(Bytes a, Bytes b) {
   return std::abs(std::log2(static_cast<double>(std::max<std::int64_t>(a.count, 1))) -

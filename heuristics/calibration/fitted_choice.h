@@ -25,8 +25,8 @@ struct FittedCandidate {
 /// The methods that the calibration predicts, fastest by `counted` first. At a scale that was not
 /// measured, the first of those tied is the one that was the fastest at the largest scale measured;
 /// a name that may stand for another schedule there comes first only if all that are tied do. The
-/// fastest at the largest scale measured also stays the choice unless another one is faster with a
-/// probability of three in four, by the intervals of both.
+/// fastest at the largest scale measured also stays the choice unless the 80 % interval of the
+/// difference says that another one is faster.
 std::vector<FittedCandidate> rank_methods(const Calibration& calibration,
                                           std::span<const MethodKey> methods, const Scale& scale,
                                           Bytes bytes);

@@ -10,22 +10,11 @@
 
 #include "core/error.h"
 #include "heuristics/measurement.h"
+#include "heuristics/nccl/library_rules.h"
 
 namespace collbench {
 namespace {
 
-/// By protocol, LL, LL128, Simple; times in microseconds. Fitted; see the header.
-using ByProtocol = std::array<double, 3>;
-constexpr ByProtocol start_us{6.4, 13.1, 8.2};
-constexpr ByProtocol step_us{0.66, 1.46, 2.93};
-constexpr double hop_ll128_of_ll = 0.63;
-constexpr ByProtocol reached_share{0.39, 0.91, 1};  // of the links' rate
-constexpr ByProtocol channel_rate{2.15, 16.3, 0};   // GB/s of a ring's channel; 0: no limit seen
-constexpr ByProtocol overlap_of_ring{0.97, 0.49, 0.71};
-constexpr ByProtocol overlap_of_tree{0.41, 0.41, 0.52};
-constexpr double overlap_of_nvls = 0.46;
-constexpr double nvls_us = 18.9;
-constexpr double ring_hop_share = 0.86;       // a ring's steps overlap the hops of others
 constexpr double hop_growth = 0.04;           // a doubling of the nodes beyond two
 constexpr double rate_exponent = -0.03;       // of half the nodes: large networks reach less
 constexpr double short_step = 128.0 * 1024;   // bytes of one step of a ring's channel
@@ -43,8 +32,9 @@ double overlapped(double latency, double flow, double q) {
 
 class Clock {
  public:
-  Clock(const NcclInputs& inputs, double bytes)
+  Clock(const NcclInputs& inputs, const LibraryConstants& constants, double bytes)
       : in_(inputs),
+        c_(constants),
         bytes_(bytes),
         ranks_(inputs.ranks),
         per_node_(static_cast<double>(inputs.ranks) / inputs.nodes),
@@ -52,29 +42,35 @@ class Clock {
 
   double microseconds(const NcclTime& play) const {
     const NcclProtocol p = play.protocol;
-    const double start = start_us[column_of(p)] * in_.hardware.gpu.start_factor;
+    const double start = c_.start_us[column_of(p)] * in_.hardware.gpu.start_factor;
     switch (play.algorithm) {
       case NcclAlgorithm::ring:
         return start + overlapped(ring_latency(p), ring_flow(play), ring_overlap(p));
       case NcclAlgorithm::tree:
-        return start + overlapped(tree_latency(p), tree_flow(p), overlap_of_tree[column_of(p)]);
+        return start + overlapped(tree_latency(p), tree_flow(p), c_.overlap_of_tree[column_of(p)]);
       case NcclAlgorithm::nvls:
       case NcclAlgorithm::nvls_tree:
-        return start +
-               overlapped(nvls_latency(play.algorithm), nvls_flow(play.algorithm), overlap_of_nvls);
+        return start + overlapped(nvls_latency(play.algorithm), nvls_flow(play.algorithm),
+                                  c_.overlap_of_nvls);
+      case NcclAlgorithm::all_pairs:
+        return start + 2 * c_.pairs_us[column_of(p)] + pairs_flow(p);
       default:
-        return start + overlapped(collnet_latency(), collnet_flow(), overlap_of_tree[column_of(p)]);
+        return start +
+               overlapped(collnet_latency(), collnet_flow(), c_.overlap_of_tree[column_of(p)]);
     }
   }
 
  private:
-  double step(NcclProtocol p) const { return step_us[column_of(p)] * in_.hardware.gpu.step_factor; }
+  double step(NcclProtocol p) const {
+    const double of_library = is_rccl(in_) ? c_.rccl_step[column_of(p)] : 1;
+    return c_.step_us[column_of(p)] * of_library * in_.hardware.gpu.step_factor;
+  }
 
   double hop(NcclProtocol p) const {
     const AdapterNetwork& network = in_.hardware.network;
     const Seconds near = p == NcclProtocol::simple ? network.hop_simple
                          : p == NcclProtocol::ll   ? network.hop_ll
-                                                   : network.hop_ll * hop_ll128_of_ll;
+                                                   : network.hop_ll * c_.hop_ll128_of_ll;
     return near.count() * 1e6 * (1 + hop_growth * std::max(doublings_ - 1, 0.0));
   }
 
@@ -83,7 +79,7 @@ class Clock {
     if (in_.nodes == 1) return std::numeric_limits<double>::infinity();
     const NcclHardware& has = in_.hardware;
     const double known = has.of_node > 0 ? has.of_node : in_.ring.channels * in_.ring.inter;
-    double share = reached_share[column_of(p)];
+    double share = c_.reached_share[column_of(p)];
     if (p == NcclProtocol::ll) share = std::min(share, has.network.ll_share);
     if (p == NcclProtocol::ll128) share = std::min(share, has.network.ll128_share);
     return 1e3 * known * share * std::pow(std::max(in_.nodes / 2.0, 1.0), rate_exponent);
@@ -94,22 +90,22 @@ class Clock {
     if (in_.ranks == in_.nodes) return std::numeric_limits<double>::infinity();
     const NcclHardware& has = in_.hardware;
     const double known = has.of_gpu > 0 ? has.of_gpu : in_.ring.channels * in_.ring.intra;
-    return 1e3 * known * reached_share[column_of(p)];
+    return 1e3 * known * c_.reached_share[column_of(p)];
   }
 
   double ring_latency(NcclProtocol p) const {
     const double far = 2.0 * (in_.nodes - 1);
-    return (2 * (ranks_ - 1) - far) * step(p) + ring_hop_share * far * hop(p);
+    return (2 * (ranks_ - 1) - far) * step(p) + c_.ring_hop_share * far * hop(p);
   }
 
   double ring_overlap(NcclProtocol p) const {
     const bool inside = in_.nodes == 1 && p == NcclProtocol::ll128;
-    return overlap_of_ring[column_of(p)] * (inside ? in_.hardware.gpu.ll128_overlap_factor : 1);
+    return c_.overlap_of_ring[column_of(p)] * (inside ? in_.hardware.gpu.ll128_overlap_factor : 1);
   }
 
   /// Of the channels in use; nothing limits where it is not known how many there are.
   double channels(const NcclTime& play) const {
-    const double each = channel_rate[column_of(play.protocol)] * in_.hardware.gpu.channel_factor;
+    const double each = c_.channel_rate[column_of(play.protocol)] * in_.hardware.gpu.channel_factor;
     return each > 0 ? 1e3 * each * play.channels : std::numeric_limits<double>::infinity();
   }
 
@@ -133,7 +129,7 @@ class Clock {
   double tree_flow(NcclProtocol p) const { return bytes_ / std::min(net_of_trees(p), gpu(p) / 2); }
 
   double nvls_latency(NcclAlgorithm a) const {
-    const double inside = nvls_us * in_.hardware.gpu.start_factor;
+    const double inside = c_.nvls_us * in_.hardware.gpu.start_factor;
     const double ways = a == NcclAlgorithm::nvls_tree ? 2 * doublings_ : in_.nodes > 1 ? 1 : 0;
     return inside + ways * hop(NcclProtocol::simple);
   }
@@ -148,6 +144,12 @@ class Clock {
     return bytes_ / std::min(1e3 * inside, outside);
   }
 
+  /// Each GPU has a link to every other, which carries an n-th of the vector in both phases.
+  double pairs_flow(NcclProtocol p) const {
+    const double reached = gpu(p) * (p == NcclProtocol::simple ? c_.pairs_share : 1);
+    return 2 * bytes_ * (ranks_ - 1) / ranks_ / reached;
+  }
+
   /// Up a chain or a star of the node's GPUs, once through the switches of the network, and down.
   double collnet_latency() const {
     return 2 * (per_node_ - 1) * step(NcclProtocol::simple) + hop(NcclProtocol::simple);
@@ -157,13 +159,17 @@ class Clock {
   }
 
   const NcclInputs& in_;
+  const LibraryConstants& c_;
   double bytes_;
   double ranks_;
   double per_node_;
   double doublings_;
 };
 
-double blended(double modelled, double cost, double bytes) {
+/// With the tuner's cost, where it has one.
+double blended(double modelled, const NcclTime& play, double bytes) {
+  if (play.bandwidth <= 0) return modelled;
+  const double cost = play.latency_us + bytes / (1000 * play.bandwidth);
   const double share =
       most_blend * std::clamp(std::log2(bytes / blend_from) / blend_doublings, 0.0, 1.0);
   return std::pow(modelled, 1 - share) * std::pow(cost, share);
@@ -195,18 +201,22 @@ std::string to_string(const LibraryPlay& play) {
   return fmt::format("{}, {}", policy_name(play.tuner.algorithm), policy_name(play.tuner.protocol));
 }
 
+double library_us(const NcclInputs& inputs, const LibraryQuestion& question, const NcclTime& play,
+                  const LibraryConstants& constants) {
+  const double bytes = std::max(1.0, static_cast<double>(question.bytes.count));
+  const double modelled = Clock(inputs, constants, bytes).microseconds(play);
+  return with_launches(blended(modelled, play, bytes), question.gpus_per_process);
+}
+
 std::vector<LibraryPlay> library_plays(const NcclInputs& inputs, const LibraryQuestion& question) {
   require(question.gpus_per_process >= 1,
           fmt::format("a process drives at least 1 GPU, not {}", question.gpus_per_process));
-  const double bytes = std::max(1.0, static_cast<double>(question.bytes.count));
-  const Clock clock(inputs, bytes);
   const double off = std::exp(interval_of(inputs, question.bytes));
   std::vector<LibraryPlay> plays;
   for (const NcclTime& tuner : nccl_times(inputs, question.bytes)) {
     if (question.algorithm && tuner.algorithm != *question.algorithm) continue;
     if (question.protocol && tuner.protocol != *question.protocol) continue;
-    const double time = blended(clock.microseconds(tuner), tuner.time.count() * 1e6, bytes);
-    const Seconds taken{with_launches(time, question.gpus_per_process) * 1e-6};
+    const Seconds taken{library_us(inputs, question, tuner) * 1e-6};
     plays.push_back({tuner, taken, taken / off, taken * off});
   }
   return plays;

@@ -14,16 +14,23 @@
 //   NVLS  L = 18.9 us (+ 2 log2(N) hop of Simple)      W = S / min(switch, net / (N > 2 ? 2 : 1))
 //
 // for n ranks, g on each of N nodes, m = 2 (N-1) ways between nodes; two nodes cross the network
-// once in each direction. A channel is one block of threads, and NCCL uses few of them for short
+// once in each direction. RCCL's all-pairs kernels inside a node send each GPU's n-th of the vector
+// straight to it, and the sums back (library_rules.h says when):
+//
+//   all-pairs  L = 2 phase_p                           W = 2 S/n / (a link between two GPUs)
+//
+// A channel is one block of threads, and NCCL uses few of them for short
 // vectors, so that rings with LL and LL128 are as fast as the channels in use. Steps, starts and
 // what a channel carries are constants times factors of the GPU's generation, hops those of the
 // network (topologies/gpus.h). Beyond 1 MiB the time is blended with NCCL's own cost, whose errors
 // have the other sign: T^(1-w) cost^w, w = 0.5 from 64 MiB on. A process that drives k GPUs cannot
 // start them in less than about 5.8 us each.
-// Constants: a joint fit to 29 tables of nccl-tests and rccl-tests; results/studies/nccl-a-priori
-// has its errors, in sample and for systems left out. The interval comes from the latter.
+// Constants: a joint fit to 29 tables of nccl-tests and rccl-tests (tests/bench/library_fit.cc);
+// results/studies/nccl-a-priori has its errors, in sample and for systems left out. The interval
+// comes from the latter.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +38,26 @@
 #include "heuristics/nccl/nccl_model.h"
 
 namespace collbench {
+
+/// What the library takes on any machine, times factors of GPUs and networks (topologies/gpus.h).
+/// By protocol where there are three: LL, LL128, Simple.
+struct LibraryConstants {
+  std::array<double, 3> start_us{6.4, 13.1, 8.2};
+  std::array<double, 3> step_us{0.66, 1.46, 2.93};
+  /// RCCL's steps, of NCCL's, as both publish them for rings inside a node. Source: ROCm/rccl
+  /// 0cbce2a7, src/graph/tuning.cc, tuning_model_5; NVIDIA NCCL 2.28.9, src/graph/tuning.cc.
+  std::array<double, 3> rccl_step{0.8 / 0.6, 1, 2.1 / 3.4};
+  double hop_ll128_of_ll = 0.63;
+  std::array<double, 3> reached_share{0.39, 0.91, 1};  // of the links' rate
+  std::array<double, 3> channel_rate{2.15, 16.3, 0};   // GB/s of a ring's channel; 0: no limit seen
+  std::array<double, 3> overlap_of_ring{0.97, 0.49, 0.71};
+  std::array<double, 3> overlap_of_tree{0.41, 0.41, 0.52};
+  double overlap_of_nvls = 0.46;
+  double nvls_us = 18.9;
+  double ring_hop_share = 0.86;                 // a ring's steps overlap the hops of others
+  std::array<double, 3> pairs_us{3.2, 0, 5.4};  // a phase of RCCL's all-pairs kernels
+  double pairs_share = 0.72;  // of its link that such a kernel with Simple reaches
+};
 
 /// What is asked of the library: its own choice unless one is named.
 struct LibraryQuestion {
@@ -48,6 +75,10 @@ struct LibraryPlay {
 };
 /// "double-tree, LL".
 std::string to_string(const LibraryPlay& play);
+
+/// Microseconds of what the tuner may take (nccl_times()).
+double library_us(const NcclInputs& inputs, const LibraryQuestion& question, const NcclTime& play,
+                  const LibraryConstants& constants = {});
 
 /// All that are not disabled and fit the question, in the order of NCCL's table. Throws as
 /// nccl_times() does.

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "heuristics/nccl/library_rules.h"
 #include "heuristics/nccl/nccl_constants.h"
 #include "heuristics/nccl/nccl_names.h"
 
@@ -15,8 +16,9 @@ namespace collbench {
 namespace {
 
 /// What policies call the algorithms and protocols, in the order of the enumerations.
-constexpr std::array<std::string_view, 7> algorithm_names{
-    "double-tree", "ring", "collnet-direct", "collnet-chain", "nvls", "nvls-tree", "nccl:pat"};
+constexpr std::array<std::string_view, 8> algorithm_names{
+    "double-tree", "ring",      "collnet-direct", "collnet-chain",
+    "nvls",        "nvls-tree", "nccl:pat",       "all-pairs"};
 constexpr std::array<std::string_view, 3> protocol_names{"LL", "LL128", "Simple"};
 
 constexpr std::size_t index(NcclAlgorithm a) { return static_cast<std::size_t>(a); }
@@ -216,9 +218,23 @@ class Tuner {
   int channels_;
 };
 
+/// What is taken costs nothing, if it is to be had.
+void settle(const SettledPlay& settled, std::vector<NcclTime>& times) {
+  auto taken = std::find_if(times.begin(), times.end(), [&](const NcclTime& time) {
+    return time.algorithm == settled.algorithm && time.protocol == settled.protocol;
+  });
+  if (settled.algorithm == NcclAlgorithm::all_pairs) {
+    taken = times.insert(times.end(), {settled.algorithm, settled.protocol});
+  }
+  if (taken == times.end()) return;
+  taken->time = Seconds{0};
+  if (settled.channels > 0) taken->channels = settled.channels;
+}
+
 }  // namespace
 
 std::string_view to_string(NcclAlgorithm algorithm) {
+  if (algorithm == NcclAlgorithm::all_pairs) return "all_pairs";
   return nccl_algorithm_names[index(algorithm)];
 }
 std::string_view to_string(NcclProtocol protocol) { return nccl_protocol_names[index(protocol)]; }
@@ -246,7 +262,7 @@ std::vector<NcclTime> nccl_times(const NcclInputs& inputs, Bytes bytes) {
   require(inputs.ring.channels > 0, "NCCL's model needs the graph of the ring");
   const Tuner tuner(inputs);
   std::vector<NcclTime> times;
-  for (std::size_t a = 0; a < algorithm_names.size(); ++a) {
+  for (std::size_t a = 0; a < nccl_algorithm_names.size(); ++a) {
     for (std::size_t p = 0; p < protocol_names.size(); ++p) {
       if (auto time = tuner.time(static_cast<NcclAlgorithm>(a), static_cast<NcclProtocol>(p),
                                  static_cast<double>(bytes.count))) {
@@ -254,6 +270,7 @@ std::vector<NcclTime> nccl_times(const NcclInputs& inputs, Bytes bytes) {
       }
     }
   }
+  if (const auto settled = settled_play(inputs, bytes)) settle(*settled, times);
   return times;
 }
 

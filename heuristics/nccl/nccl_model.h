@@ -31,10 +31,11 @@ enum class NcclAlgorithm : std::uint8_t {
   collnet_chain,
   nvls,
   nvls_tree,
-  pat
+  pat,
+  all_pairs  // of RCCL, no row of the tuner's table
 };
 enum class NcclProtocol : std::uint8_t { ll, ll128, simple };
-/// As files of tuner plugins write them: "nvls_tree", "ll128".
+/// As files of tuner plugins write them: "nvls_tree", "ll128"; "all_pairs".
 std::string_view to_string(NcclAlgorithm algorithm);
 std::string_view to_string(NcclProtocol protocol);
 /// As policies write them: "double-tree", "nvls-tree"; "LL", "LL128", "Simple".
@@ -100,11 +101,11 @@ struct NcclTime {
   double bandwidth = 0;  // GB/s of the vector
   int channels = 0;
   int threads = 0;
-  Seconds time{0};
+  Seconds time{0};  // 0: taken whatever the others cost (library_rules.h)
 };
 
-/// Those that are not disabled, in the order of the table. Throws InvalidArgument if the inputs
-/// have no ring or ranks that do not fit the nodes.
+/// Those that are not disabled, in the order of the table, and all-pairs where it is played. Throws
+/// InvalidArgument if the inputs have no ring or ranks that do not fit the nodes.
 std::vector<NcclTime> nccl_times(const NcclInputs& inputs, Bytes bytes);
 
 /// The graphs that NCCL's search finds on the links of a machine, by the rules that reproduce those

@@ -13,6 +13,19 @@
 namespace collbench {
 namespace {
 
+/// Taken by a rule, whatever the costs are.
+bool is_settled(const NcclTime& tuner) { return tuner.time <= Seconds{0}; }
+
+std::string terms_of(const NcclTime& tuner, Bytes bytes) {
+  if (tuner.bandwidth <= 0) {
+    return fmt::format("no row of the tuner's table, {} channels", tuner.channels);
+  }
+  return fmt::format("tuner: {} = latency {:.4g} us + {} / {:.4g} GB/s, {} channels of {} threads",
+                     is_settled(tuner) ? "taken by a rule" : to_string(tuner.time),
+                     tuner.latency_us, to_string(bytes), tuner.bandwidth, tuner.channels,
+                     tuner.threads);
+}
+
 Candidate candidate_of(const Question& question, const LibraryPlay& play) {
   const NcclTime& tuner = play.tuner;
   const std::string name(policy_name(tuner.algorithm));
@@ -21,10 +34,7 @@ Candidate candidate_of(const Question& question, const LibraryPlay& play) {
   found.algorithm = known.value_or(name);
   found.protocol = policy_name(tuner.protocol);
   found.time = play.time;
-  found.terms =
-      fmt::format("tuner: {} = latency {:.4g} us + {} / {:.4g} GB/s, {} channels of {} threads",
-                  to_string(tuner.time), tuner.latency_us, to_string(question.bytes),
-                  tuner.bandwidth, tuner.channels, tuner.threads);
+  found.terms = terms_of(tuner, question.bytes);
   if (!known) found.refused = "not available";
   return found;
 }
@@ -64,8 +74,11 @@ Answer ask_nccl(const Question& question) {
   const std::string fastest = full_name(answer.algorithm, answer.protocol);
   const bool agrees = chosen.algorithm == answer.algorithm && chosen.protocol == answer.protocol;
   answer.reason = fmt::format(
-      "NCCL's cost model expects least of it, {}; it should take {}{} ({})",
-      to_string(choice.tuner.time), to_string(choice.time),
+      "{}; it should take {}{} ({})",
+      is_settled(choice.tuner)
+          ? "a rule of the library comes before its cost model"
+          : "NCCL's cost model expects least of it, " + to_string(choice.tuner.time),
+      to_string(choice.time),
       agrees ? ", the least of all"
              : fmt::format(", {} {}", fastest, to_string(*answer.candidates.front().time)),
       inputs.origin);

@@ -1,152 +1,27 @@
 #include "heuristics/structure/joint_fit.h"
 
-#include <algorithm>
 #include <cmath>
 
-#include <Eigen/Cholesky>
-
-#include "core/error.h"
-
 namespace collbench {
-namespace {
-
-constexpr double error_scale = 0.1;
-constexpr int most_steps = 40;
-constexpr double nudge = 1e-4;      // of a logarithm, for derivatives
-constexpr double longest_step = 1;  // of a logarithm, beyond which the linearisation means nothing
-constexpr double correlated = 4;    // rows that count as one independent observation
-
-class ConstantFit {
- public:
-  ConstantFit(const NetworkModel& model, std::span<const PlayedRow> rows)
-      : model_(model), rows_(rows), mean_(size()), stiffness_(size()) {
-    for (Eigen::Index k = 0; k < size(); ++k) {
-      const NetworkConstant& constant = model.constants[static_cast<std::size_t>(k)];
-      mean_[k] = std::log(constant.prior);
-      stiffness_[k] = 1 / (constant.deviation * constant.deviation);
-    }
-    logs_ = mean_;
-  }
-
-  Eigen::Index size() const { return static_cast<Eigen::Index>(model_.constants.size()); }
-  void start_at(std::span<const FittedConstant> values) {
-    for (std::size_t k = 0; k < values.size(); ++k) {
-      logs_[static_cast<Eigen::Index>(k)] = std::log(values[k].value);
-    }
-  }
-
-  /// The damping shrinks after a step that lowers the cost and grows after one that does not.
-  const Eigen::VectorXd& solve() {
-    double damping = 1e-3;
-    Eigen::ArrayXd errors = errors_at(logs_);
-    double now = cost(logs_, errors);
-    require(std::isfinite(now), "times and sizes to fit must be numbers above 0");
-    linearize(errors);
-    for (int i = 0; i < most_steps && damping < 1e8; ++i) {
-      const Eigen::VectorXd next = step(errors, damping);
-      const Eigen::ArrayXd then_errors = errors_at(next);
-      const double then = cost(next, then_errors);
-      const bool better = then < now;
-      damping *= better ? 0.3 : 8;
-      if (!better) continue;
-      const bool done = now - then < 1e-5 * now;
-      logs_ = next;
-      errors = then_errors;
-      now = then;
-      if (done) break;
-      linearize(errors);
-    }
-    return logs_;
-  }
-
-  /// Standard deviations of the logarithms, from the curvature at the solution.
-  Eigen::VectorXd deviations() {
-    const Eigen::ArrayXd errors = errors_at(logs_);
-    linearize(errors);
-    Eigen::MatrixXd curvature =
-        slopes_.transpose() * (weights(errors) / correlated).matrix().asDiagonal() * slopes_;
-    curvature.diagonal() += stiffness_.matrix();
-    const Eigen::MatrixXd inverse =
-        curvature.llt().solve(Eigen::MatrixXd::Identity(size(), size()));
-    return inverse.diagonal().cwiseSqrt();
-  }
-
- private:
-  Eigen::ArrayXd errors_at(const Eigen::VectorXd& logs) const {
-    const Eigen::VectorXd values = logs.array().exp().matrix();
-    const std::span<const double> constants(values.data(), static_cast<std::size_t>(values.size()));
-    Eigen::ArrayXd errors(static_cast<Eigen::Index>(rows_.size()));
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-      const PlayedRow& row = rows_[i];
-      errors[static_cast<Eigen::Index>(i)] =
-          std::log(model_.microseconds(row.played, row.scale, row.bytes, constants)) -
-          row.log_microseconds;
-    }
-    return errors / error_scale;
-  }
-
-  double weight_of(std::size_t i) const { return rows_[i].weight; }
-
-  double cost(const Eigen::VectorXd& logs, const Eigen::ArrayXd& errors) const {
-    double sum = (stiffness_ * (logs - mean_).array().square()).sum();
-    for (Eigen::Index i = 0; i < errors.size(); ++i) {
-      sum +=
-          weight_of(static_cast<std::size_t>(i)) * 2 * (std::sqrt(1 + errors[i] * errors[i]) - 1);
-    }
-    return sum;
-  }
-
-  /// The derivative of the loss over that of the square.
-  Eigen::ArrayXd weights(const Eigen::ArrayXd& errors) const {
-    Eigen::ArrayXd weights = (1 + errors.square()).rsqrt();
-    for (Eigen::Index i = 0; i < errors.size(); ++i) {
-      weights[i] *= weight_of(static_cast<std::size_t>(i));
-    }
-    return weights;
-  }
-
-  void linearize(const Eigen::ArrayXd& errors) {
-    slopes_.resize(errors.size(), size());
-    for (Eigen::Index k = 0; k < size(); ++k) {
-      Eigen::VectorXd moved = logs_;
-      moved[k] += nudge;
-      slopes_.col(k) = ((errors_at(moved) - errors) / nudge).matrix();
-    }
-  }
-
-  Eigen::VectorXd step(const Eigen::ArrayXd& errors, double damping) const {
-    const Eigen::VectorXd weight = weights(errors).matrix();
-    Eigen::MatrixXd matrix = slopes_.transpose() * weight.asDiagonal() * slopes_;
-    matrix.diagonal() += stiffness_.matrix();
-    const Eigen::VectorXd gradient = slopes_.transpose() * weight.cwiseProduct(errors.matrix()) +
-                                     (stiffness_ * (logs_ - mean_).array()).matrix();
-    matrix.diagonal() *= 1 + damping;
-    const Eigen::VectorXd move = matrix.llt().solve(gradient);
-    return logs_ - move.cwiseMax(-longest_step).cwiseMin(longest_step);
-  }
-
-  const NetworkModel& model_;
-  std::span<const PlayedRow> rows_;
-  Eigen::VectorXd mean_;
-  Eigen::ArrayXd stiffness_;
-  Eigen::VectorXd logs_;
-  Eigen::MatrixXd slopes_;  // of errors by logarithms, at logs_
-};
-
-}  // namespace
 
 std::vector<FittedConstant> fit_constants(const NetworkModel& model,
                                           std::span<const PlayedRow> rows,
                                           std::span<const FittedConstant> start) {
-  ConstantFit fit(model, rows);
-  fit.start_at(start);
-  const Eigen::VectorXd logs = fit.solve();
-  const Eigen::VectorXd deviations = fit.deviations();
-  std::vector<FittedConstant> constants;
-  for (Eigen::Index k = 0; k < fit.size(); ++k) {
-    constants.push_back({std::exp(logs[k]), std::exp(deviations[k])});
+  constexpr double error_scale = 0.1;
+  std::vector<ConstantPrior> priors;
+  for (const NetworkConstant& constant : model.constants) {
+    priors.push_back({constant.prior, constant.deviation});
   }
-  return constants;
+  std::vector<double> weights;
+  for (const PlayedRow& row : rows) weights.push_back(row.weight);
+  const LogErrors log_errors = [&](std::span<const double> values, std::span<double> errors) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const PlayedRow& row = rows[i];
+      errors[i] = std::log(model.microseconds(row.played, row.scale, row.bytes, values)) -
+                  row.log_microseconds;
+    }
+  };
+  return fit_robustly(priors, weights, log_errors, error_scale, start);
 }
 
 double log_microseconds(const NetworkModel& model, std::span<const FittedConstant> constants,

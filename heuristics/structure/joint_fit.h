@@ -1,19 +1,12 @@
-// The constants of a network, fitted to all methods and sizes measured on it at once.
-//
-// Minimised over theta, the logarithms of the constants, by Levenberg-Marquardt from the priors:
-//
-//   sum over rows of weight * rho((ln(predicted) - ln(measured)) / 0.1)
-//     + sum over constants of ((theta - ln prior) / deviation)^2,     rho(z) = 2 (sqrt(1 + z^2) -
-//     1)
-//
-// so that errors count relatively, a disturbed curve bends little, and what the rows leave open
-// stays at its prior.
+// The constants of a network, fitted to all methods and sizes measured on it at once (robust_fit.h,
+// with errors beyond 10 % counted linearly).
 #pragma once
 
 #include <span>
 #include <vector>
 
 #include "heuristics/structure/network_model.h"
+#include "heuristics/structure/robust_fit.h"
 
 namespace collbench {
 
@@ -26,13 +19,8 @@ struct PlayedRow {
   double weight = 1;
 };
 
-struct FittedConstant {
-  double value = 0;   // in the unit of its NetworkConstant
-  double factor = 1;  // may be so many times larger or smaller (one standard deviation)
-};
-
-/// An entry for each constant of the model. `start` are values to begin at, the priors if empty.
-/// Throws InvalidArgument if times or sizes are no numbers above 0.
+/// An entry for each constant of the model, in its unit. `start` are values to begin at, the priors
+/// if empty. Throws InvalidArgument if times or sizes are no numbers above 0.
 std::vector<FittedConstant> fit_constants(const NetworkModel& model,
                                           std::span<const PlayedRow> rows,
                                           std::span<const FittedConstant> start = {});

@@ -74,10 +74,32 @@ struct StructuralModel::Data {
            curve_share * (std::log(time_at(curve->second, bytes_of(bytes)) * 1e6) - by_rounds);
   }
 
+  bool keeps_standing_for_one(const MethodKey& method, const Scale& scale, Bytes bytes) const;
   std::vector<PlayedRow> rows_to_fit() const;
   void carry_residuals();
   double error_per_doubling() const;
 };
+
+/// Whether a name that falls back takes, by the rounds, just what one and the same method with a
+/// schedule of its own takes, at this scale and at the largest one where the name was measured.
+bool StructuralModel::Data::keeps_standing_for_one(const MethodKey& method, const Scale& scale,
+                                                   Bytes bytes) const {
+  Scale known;
+  for (const MeasuredTime& point : points) {
+    if (point.algorithm == method.algorithm) known = std::max(known, point.scale);
+  }
+  if (known.ranks == 0) return false;
+  const auto is_alike = [&](const MethodKey& other, const Scale& at) {
+    return std::abs(log_us(other, at, bytes) - log_us(method, at, bytes)) < 1e-9;
+  };
+  return std::ranges::any_of(points, [&](const MeasuredTime& point) {
+    const MethodKey other = method_of(point);
+    if (named(other, known).falls_back || family_of(named(other, known)) == PlayedFamily::choice) {
+      return false;
+    }
+    return is_alike(other, known) && is_alike(other, scale);
+  });
+}
 
 /// Choices by rules that are not known say nothing about the constants.
 std::vector<PlayedRow> StructuralModel::Data::rows_to_fit() const {
@@ -218,7 +240,8 @@ bool StructuralModel::may_change(const MethodKey& method, const Scale& scale, By
   if (own != data_->by_algorithm.end() && own->second.extents().count(scale.extent()) > 0)
     return false;
   const PlayedMethod named = data_->named(method, scale);
-  return named.falls_back || family_of(named) == PlayedFamily::choice ||
+  if (named.falls_back) return !data_->keeps_standing_for_one(method, scale, bytes);
+  return family_of(named) == PlayedFamily::choice ||
          is_replaced(named, scale.ranks, bytes_of(bytes), element_bytes);
 }
 

@@ -19,3 +19,9 @@ foreach(experiment diagnosis_experiment diagnosis_optimum)
   target_include_directories(collbench_${experiment} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(collbench_${experiment} PRIVATE collbench::bench)
 endforeach()
+
+# The constants of NCCL's times: the fit, and systems left out of it.
+add_executable(collbench_library_fit EXCLUDE_FROM_ALL library_fit.cc)
+collbench_warnings(collbench_library_fit)
+target_include_directories(collbench_library_fit PRIVATE ${PROJECT_SOURCE_DIR})
+target_link_libraries(collbench_library_fit PRIVATE collbench::bench)

@@ -10,6 +10,7 @@
 #include "bench/reports/text.h"
 #include "core/error.h"
 #include "heuristics/calibration/calibration.h"
+#include "heuristics/policies/regret.h"
 
 namespace collbench {
 namespace {
@@ -205,6 +206,30 @@ TEST(ForeignTablesTest, WhatATableDoesNotSayIsNotShown) {
   EXPECT_TRUE(std::isnan(shown.p95_us));
   EXPECT_TRUE(std::isnan(shown.interval_percent));
   EXPECT_EQ(shown.latency.n, 0);
+}
+
+/// The rows of a published table on so many nodes.
+std::vector<MeasuredTime> published_on(const char* name, int nodes) {
+  std::vector<std::string> skipped;
+  std::vector<MeasuredTime> rows;
+  const std::string path =
+      std::string(COLLBENCH_SOURCE_DIR) + "/results/published/" + name + ".csv";
+  for (const MeasuredTable& table : read_tables(path, skipped)) {
+    for (const MeasuredTime& row : table.times) {
+      if (row.scale.nodes == nodes) rows.push_back(row);
+    }
+  }
+  return rows;
+}
+
+/// Also where the model has seen one scale only, so that nothing tells it how sure it may be.
+TEST(RegretTest, AChoiceAtALargerScaleIsNoWorseThanTheBestOfTheLargestKnown) {
+  const std::vector<MeasuredTime> asked = published_on("marenostrum5-pico", 8);
+  const RegretKnowledge four_nodes{.fitted_to = published_on("marenostrum5-pico", 4)};
+  const RegretSummary model = summarize_regret(regret_of("model", asked, four_nodes));
+  const RegretSummary known = summarize_regret(regret_of("largest-scale", asked, four_nodes));
+  EXPECT_EQ(model.points, 9);
+  EXPECT_LE(model.mean, known.mean + 1e-9);
 }
 
 /// The project's mark for predictions of scales that were not fitted to.

@@ -65,11 +65,64 @@ TEST(LibraryTimesTest, RingsOfLl128OverlapBetterInsideANodeOfHopper) {
 }
 
 TEST(LibraryTimesTest, NothingIsSaidOfChannelsThatAreNotKnown) {
-  // MI300X: start 6.4 * 1.12 us, 14 steps of 0.66 * 0.79 us; seven links of 64 * 0.7 GB/s.
+  // MI300X: start 6.4 * 1.12 us, 14 steps of 0.66 * 1.25 us times RCCL's 0.8 for NCCL's 0.6; seven
+  // links of 64 * 0.7 GB/s.
   const double flow = 65536 * 14.0 / 8 / (0.39 * 7 * 64e3 * 0.7);
   EXPECT_NEAR(
       us_of(inputs_of("mi300x", 8, 1), forced(64_KiB, NcclAlgorithm::ring, NcclProtocol::ll)),
-      6.4 * 1.12 + overlap(14 * 0.66 * 0.79, flow, 0.97), 1e-6);
+      6.4 * 1.12 + overlap(14 * 0.66 * 1.25 * 0.8 / 0.6, flow, 0.97), 1e-6);
+}
+
+std::string play_of(const NcclInputs& inputs, Bytes bytes) {
+  return to_string(library_choice(inputs, {.bytes = bytes}));
+}
+
+TEST(LibraryTimesTest, RcclPlaysBetweenAllPairsWhatFillsItsKernelsLoops) {
+  const NcclInputs inputs = inputs_of("mi300x", 8, 1);
+  EXPECT_EQ(play_of(inputs, 512_B), "ring, LL");
+  EXPECT_EQ(play_of(inputs, 1_KiB), "all-pairs, LL");
+  EXPECT_EQ(play_of(inputs, 1028_B), "ring, LL") << "no whole loop of 256 elements";
+  EXPECT_EQ(play_of(inputs, 65_KiB), "ring, LL") << "no whole loop of 512 elements";
+  EXPECT_EQ(play_of(inputs, 256_KiB), "all-pairs, LL");
+  EXPECT_EQ(play_of(inputs, 512_KiB), "all-pairs, Simple");
+  EXPECT_EQ(play_of(inputs, 16_MiB), "all-pairs, Simple");
+  EXPECT_EQ(play_of(inputs, 32_MiB), "ring, Simple");
+  EXPECT_EQ(play_of(inputs_of("mi300x", 4, 1), 1_MiB).find("all-pairs"), std::string::npos);
+  EXPECT_EQ(play_of(inputs_of("cluster:2xmi300x", 16, 2), 1_MiB).find("all-pairs"),
+            std::string::npos);
+  const LibraryPlay forced =
+      library_choice(inputs, {.bytes = 1_MiB, .algorithm = NcclAlgorithm::ring});
+  EXPECT_EQ(forced.tuner.algorithm, NcclAlgorithm::ring);
+}
+
+TEST(LibraryTimesTest, AllPairsTakeTwoPhasesOverTheLinkBetweenTwo) {
+  const NcclInputs inputs = inputs_of("mi300x", 8, 1);
+  // Each phase carries an eighth over each link of 64 * 0.7 GB/s. Start 1.12 of Ampere's.
+  EXPECT_NEAR(us_of(inputs, {.bytes = 64_KiB}), 6.4 * 1.12 + 2 * 3.2 + 2 * 8192 / (0.39 * 44.8e3),
+              1e-3);
+  EXPECT_NEAR(us_of(inputs, {.bytes = 16_MiB}),
+              8.2 * 1.12 + 2 * 5.4 + 2 * 2097152 / (0.72 * 44.8e3), 1e-2)
+      << "no cost of a tuner is blended in";
+}
+
+TEST(LibraryTimesTest, TheTunerOfAwssPluginChoosesByItsRegions) {
+  const NcclInputs two = inputs_of("cluster:2xaws-p5en", 16, 2);
+  EXPECT_EQ(play_of(two, 128_KiB), "double-tree, LL");
+  EXPECT_EQ(play_of(two, 8_MiB), "double-tree, LL128");
+  EXPECT_EQ(play_of(two, 20_MiB), "ring, LL128");
+  EXPECT_EQ(play_of(two, 64_MiB), "nvls-tree, Simple");
+  // Between 127 ranks, 129 MB, and 1,024, 218 MB: on a straight line of both logarithms.
+  const NcclInputs many = inputs_of("cluster:64xaws-p5en", 512, 64);
+  const double limit =
+      129499136 * std::pow(218103808.0 / 129499136, std::log(512 / 127.0) / std::log(1024 / 127.0));
+  EXPECT_EQ(play_of(many, Bytes{static_cast<std::int64_t>(limit) - 1000}), "double-tree, LL128");
+  EXPECT_EQ(play_of(many, Bytes{static_cast<std::int64_t>(limit) + 1000}), "nvls-tree, Simple");
+  EXPECT_EQ(play_of(inputs_of("cluster:2xaws-p5", 16, 2), 1_KiB), "double-tree, LL128");
+  EXPECT_EQ(play_of(inputs_of("cluster:2xaws-p6-b200", 16, 2), 256_KiB), "double-tree, LL");
+  EXPECT_EQ(play_of(inputs_of("cluster:2xaws-p6-b200", 16, 2), 4_MiB), "double-tree, LL128");
+  for (const NcclTime& time : nccl_times(inputs_of("cluster:2xaws-p5en", 8, 2), 20_MiB)) {
+    EXPECT_GT(time.time, Seconds{0}) << "no region is of 4 GPUs a node";
+  }
 }
 
 TEST(LibraryTimesTest, TreesBetweenNodesHopAndShareTheirAdapters) {

@@ -155,6 +155,33 @@ TEST(StructuralModelTest, ALibrarysOwnChoiceIsTheNamedMethodItWasNearestTo) {
   EXPECT_FALSE(model.may_change(ring, {64, 64}, Bytes{1024}));
 }
 
+TEST(StructuralModelTest, ANameThatFallsBackMayChangeOnlyWhereWhatItStandsForDoes) {
+  const NetworkModel& model = network_model(Interconnect::gpu_nodes);
+  std::vector<double> priors;
+  for (const NetworkConstant& constant : model.constants) priors.push_back(constant.prior);
+  std::vector<MeasuredTime> rows;
+  for (const char* name :
+       {"allreduce_nccl_tree", "allreduce_nccl_ring", "allreduce_nccl_collnet"}) {
+    for (std::int64_t bytes = 256; bytes <= 512 << 20; bytes *= 8) {
+      MeasuredTime row;
+      row.system = "made";
+      row.library = "OMPI";
+      row.algorithm = name;
+      row.scale = {16, 4};
+      row.bytes = Bytes{bytes};
+      row.time = Seconds{1e-6 * model.microseconds(*played_method(method_of(row), row.scale),
+                                                   row.scale, static_cast<double>(bytes), priors)};
+      rows.push_back(row);
+    }
+  }
+  const StructuralModel fitted(Interconnect::gpu_nodes, rows);
+  const MethodKey collnet = method("OMPI", "allreduce_nccl_collnet");
+  EXPECT_FALSE(fitted.may_change(collnet, {32, 8}, Bytes{2048})) << "the tree at both";
+  EXPECT_FALSE(fitted.may_change(collnet, {32, 8}, Bytes{512 << 20})) << "the ring at both";
+  EXPECT_TRUE(fitted.may_change(collnet, {2048, 512}, Bytes{32 << 20}))
+      << "the ring on 4 nodes, the tree on 512";
+}
+
 TEST(StructuralModelTest, AChoiceThatTookARingIsWhatFellBackToTheRing) {
   const NetworkModel& model = network_model(Interconnect::torus);
   std::vector<double> priors;

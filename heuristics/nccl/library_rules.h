@@ -1,0 +1,27 @@
+// What libraries take before they compare costs: RCCL's kernels between all pairs of a node, and
+// the regions of the tuner that AWS's network plugin brings.
+//
+// Both are published tables over sizes and ranks, so they are rows here. A tuner plugin sets the
+// cost of its choice to 0, and NCCL keeps its own where the choice is not to be had.
+#pragma once
+
+#include <optional>
+
+#include "heuristics/nccl/nccl_model.h"
+
+namespace collbench {
+
+/// Whether the GPUs are AMD's, whose library it is.
+bool is_rccl(const NcclInputs& inputs);
+
+struct SettledPlay {
+  NcclAlgorithm algorithm;
+  NcclProtocol protocol;
+  int channels = 0;  // 0: as many as the library counts for the size
+};
+
+/// None where the costs decide. RCCL's kernels are of vectors of 4-byte elements, out of place, on
+/// 8 GPUs of one node; AWS's regions of 8 GPUs a node.
+std::optional<SettledPlay> settled_play(const NcclInputs& inputs, Bytes bytes);
+
+}  // namespace collbench

@@ -1,0 +1,400 @@
+// Fits the constants of heuristics/nccl/library_times.h to tables of nccl-tests and rccl-tests, and
+// judges the fit by systems that it has not seen: the figures of results/studies/nccl-a-priori.
+//
+//   collbench_library_fit LIST FOLDER [points]
+//
+// LIST has lines "FILE MACHINE auto|ALGORITHM SYSTEM", files in FOLDER; what is not there is left
+// out and named. Tables of one system are left out together. Each has the weight of 20 points, by
+// out-of-place times from 64 B. Which algorithm and protocol are played, and on how many channels,
+// is what the tuner says; rates of links are the machines'. Priors: NCCL's published latencies
+// (nccl_constants.h) for the library, 1 for factors of a generation, the mean of its class for a
+// network; so what no table of the fit has stays at its class. A system has factors of its own in
+// the fit, for its rate and its latency, which predictions leave out. `points` prints every
+// prediction of a left-out system, too.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <set>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "bench/foreign/foreign_tables.h"
+#include "core/error.h"
+#include "core/input_file.h"
+#include "heuristics/calibration/fidelity.h"
+#include "heuristics/structure/robust_fit.h"
+
+namespace collbench {
+namespace {
+
+struct StudiedPoint {
+  LibraryQuestion question;
+  NcclTime play;
+  double measured_us = 0;
+};
+struct StudiedTable {
+  std::string name;
+  std::string system;
+  NcclInputs inputs;
+  std::vector<StudiedPoint> points;
+};
+
+/// What a constant changes before a table is predicted: the library, and the table's machine.
+struct Predicted {
+  const StudiedTable& table;
+  LibraryConstants& library;
+  NcclInputs& inputs;
+};
+struct StudiedConstant {
+  std::string name;
+  ConstantPrior prior;
+  std::function<void(const Predicted&, double value)> apply;
+};
+
+std::vector<StudiedTable> read_studied(const std::string& list, const std::string& folder) {
+  std::vector<StudiedTable> tables;
+  std::istringstream lines(read_file(list));
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    std::string file, machine, algorithm, system;
+    if (!(words >> file >> machine >> algorithm) || !std::getline(words >> std::ws, system)) {
+      continue;
+    }
+    const std::string path = (std::filesystem::path(folder) / file).string();
+    if (!std::filesystem::exists(path)) {
+      std::cerr << fmt::format("{}: not there, left out\n", path);
+      continue;
+    }
+    const MeasuredTable read =
+        read_foreign(read_file(path), path, {.library = "nccl", .algorithm = algorithm});
+    StudiedTable table{file, system, {}, {}};
+    const Predictor predictor(machine);
+    for (const MeasuredTime& row : read.times) {
+      if (row.in_place || row.is_wrong() || row.bytes < Bytes{64}) continue;
+      std::string note;
+      if (table.points.empty()) table.inputs = *predictor.library_inputs(row, note);
+      const LibraryQuestion question = library_question(row);
+      table.points.push_back(
+          {question, library_choice(table.inputs, question).tuner, row.time.count() * 1e6});
+    }
+    tables.push_back(std::move(table));
+  }
+  return tables;
+}
+
+/// One for each generation or network that the tables have.
+template <typename Row>
+void add_each(std::vector<StudiedConstant>& all, const std::vector<StudiedTable>& tables,
+              Row NcclHardware::*row, const std::string& what, ConstantPrior prior,
+              void (*change)(Row&, double)) {
+  std::set<std::string> names;
+  for (const StudiedTable& table : tables) names.insert((table.inputs.hardware.*row).name);
+  for (const std::string& name : names) {
+    all.push_back({fmt::format("{} {}", name, what), prior, [=](const Predicted& of, double value) {
+                     Row& has = of.inputs.hardware.*row;
+                     if (has.name == name) change(has, value);
+                   }});
+  }
+}
+
+void add_library(std::vector<StudiedConstant>& all) {
+  const auto add = [&](const char* name, ConstantPrior prior, double& (*of)(LibraryConstants&)) {
+    all.push_back(
+        {name, prior, [of](const Predicted& at, double value) { of(at.library) = value; }});
+  };
+  using C = LibraryConstants;
+  add("start LL, us", {6.6, .3}, [](C& c) -> double& { return c.start_us[0]; });
+  add("start LL128, us", {14, .3}, [](C& c) -> double& { return c.start_us[1]; });
+  add("start Simple, us", {8.4, .3}, [](C& c) -> double& { return c.start_us[2]; });
+  add("step LL, us", {.6, .4}, [](C& c) -> double& { return c.step_us[0]; });
+  add("step LL128, us", {1.25, .4}, [](C& c) -> double& { return c.step_us[1]; });
+  add("step Simple, us", {3.4, .4}, [](C& c) -> double& { return c.step_us[2]; });
+  add("hop LL128 of LL", {1, .4}, [](C& c) -> double& { return c.hop_ll128_of_ll; });
+  add("share LL", {.5, .3}, [](C& c) -> double& { return c.reached_share[0]; });
+  add("share LL128", {.93, .1}, [](C& c) -> double& { return c.reached_share[1]; });
+  add("channel LL, GB/s", {2.5, .5}, [](C& c) -> double& { return c.channel_rate[0]; });
+  add("channel LL128, GB/s", {20, .5}, [](C& c) -> double& { return c.channel_rate[1]; });
+  add("overlap ring LL", {.7, .35}, [](C& c) -> double& { return c.overlap_of_ring[0]; });
+  add("overlap ring LL128", {.7, .35}, [](C& c) -> double& { return c.overlap_of_ring[1]; });
+  add("overlap ring Simple", {.7, .35}, [](C& c) -> double& { return c.overlap_of_ring[2]; });
+  add("overlap tree LL", {.5, .35}, [](C& c) -> double& { return c.overlap_of_tree[0]; });
+  add("overlap tree LL128", {.5, .35}, [](C& c) -> double& { return c.overlap_of_tree[1]; });
+  add("overlap tree Simple", {.5, .35}, [](C& c) -> double& { return c.overlap_of_tree[2]; });
+  add("overlap NVLS", {.5, .35}, [](C& c) -> double& { return c.overlap_of_nvls; });
+  add("NVLS, us", {25, .4}, [](C& c) -> double& { return c.nvls_us; });
+  add("ring's share of a hop", {.8, .35}, [](C& c) -> double& { return c.ring_hop_share; });
+  // A phase is a message there and what says so: two steps.
+  add("pairs LL, us", {1.2, .7}, [](C& c) -> double& { return c.pairs_us[0]; });
+  add("pairs Simple, us", {6.8, .7}, [](C& c) -> double& { return c.pairs_us[2]; });
+  add("pairs' share", {.9, .3}, [](C& c) -> double& { return c.pairs_share; });
+}
+
+void add_generations(std::vector<StudiedConstant>& all, const std::vector<StudiedTable>& tables) {
+  const auto add = [&](const char* what, double deviation, void (*change)(GpuGeneration&, double)) {
+    add_each(all, tables, &NcclHardware::gpu, what, {1, deviation}, change);
+  };
+  add("start", .25, [](GpuGeneration& gpu, double f) { gpu.start_factor = f; });
+  add("step", .4, [](GpuGeneration& gpu, double f) { gpu.step_factor = f; });
+  add("channel", .7, [](GpuGeneration& gpu, double f) {
+    if (gpu.channel_factor > 0) gpu.channel_factor = f;
+  });
+  add("LL128 overlap", .35, [](GpuGeneration& gpu, double f) { gpu.ll128_overlap_factor = f; });
+}
+
+/// EFA and TCP are paid for by software: a class of its own.
+bool by_software(const AdapterNetwork& network) {
+  return network.name.starts_with("efa") || network.name.starts_with("gpudirect") ||
+         network.name == "sockets" || network.name == "software";
+}
+
+void add_networks(std::vector<StudiedConstant>& all, const std::vector<StudiedTable>& tables) {
+  using N = AdapterNetwork;
+  const auto everywhere = [&](const char* name, ConstantPrior prior, void (*change)(N&, double)) {
+    all.push_back({name, prior, [change](const Predicted& of, double value) {
+                     change(of.inputs.hardware.network, value);
+                   }});
+  };
+  everywhere("hop LL, us", {6.3, .4}, [](N& n, double us) { n.hop_ll = Seconds{us * 1e-6}; });
+  everywhere("hop Simple, us", {17, .4},
+             [](N& n, double us) { n.hop_simple = Seconds{us * 1e-6}; });
+  everywhere("software", {6.8, 1}, [](N& n, double f) {
+    if (!by_software(n)) return;
+    n.hop_ll *= f;
+    n.hop_simple *= f;
+  });
+  const auto add = [&](const char* what, ConstantPrior prior, void (*change)(N&, double)) {
+    add_each(all, tables, &NcclHardware::network, what, prior, change);
+  };
+  add("hop", {1, .5}, [](N& n, double f) {
+    n.hop_ll *= f;
+    n.hop_simple *= f;
+  });
+  add("hop Simple", {1, .5}, [](N& n, double f) { n.hop_simple *= f; });
+  add("share LL", {.39, .7}, [](N& n, double f) { n.ll_share = std::min(f, 1.0); });
+  add("share LL128", {.91, .4}, [](N& n, double f) { n.ll128_share = std::min(f, 1.0); });
+  add("short rings", {.8, .7}, [](N& n, double f) { n.short_ring_share = std::min(f, 1.0); });
+}
+
+void add_systems(std::vector<StudiedConstant>& all, const std::vector<StudiedTable>& tables) {
+  std::set<std::string> systems;
+  for (const StudiedTable& table : tables) systems.insert(table.system);
+  for (const std::string& system : systems) {
+    all.push_back({system + " rate", {1, .2}, [system](const Predicted& of, double factor) {
+                     if (of.table.system != system) return;
+                     of.inputs.hardware.of_node *= factor;
+                     of.inputs.hardware.of_gpu *= factor;
+                     of.inputs.hardware.nvls *= factor;
+                   }});
+    all.push_back({system + " latency", {1, .06}, [system](const Predicted& of, double factor) {
+                     if (of.table.system != system) return;
+                     of.inputs.hardware.gpu.start_factor *= factor;
+                     of.inputs.hardware.gpu.step_factor *= factor;
+                     of.inputs.hardware.network.hop_ll *= factor;
+                     of.inputs.hardware.network.hop_simple *= factor;
+                   }});
+  }
+}
+
+/// What a network says of its own that no constant of the fit replaces is the mean of all.
+void forget_rows(std::vector<StudiedTable>& tables) {
+  for (StudiedTable& table : tables) {
+    AdapterNetwork& network = table.inputs.hardware.network;
+    const AdapterNetwork mean;
+    network.ll_share = mean.ll_share;
+    network.ll128_share = mean.ll128_share;
+    network.short_ring_share = mean.short_ring_share;
+  }
+}
+
+class LibraryFit {
+ public:
+  explicit LibraryFit(std::vector<StudiedTable> tables) : tables_(std::move(tables)) {
+    forget_rows(tables_);
+    add_library(constants_);
+    add_generations(constants_, tables_);
+    add_networks(constants_, tables_);
+    add_systems(constants_, tables_);
+    for (const StudiedTable& table : tables_) {
+      systems_.insert(table.system);
+      rows_ += table.points.size();
+    }
+  }
+
+  const std::set<std::string>& systems() const { return systems_; }
+  const std::vector<StudiedTable>& tables() const { return tables_; }
+  const std::vector<StudiedConstant>& constants() const { return constants_; }
+  /// Fitted to all systems but one; empty: to all.
+  std::vector<double> fit_without(const std::string& left_out) const {
+    constexpr double weight_of_table = 20;
+    constexpr double error_scale = 0.15;
+    std::vector<ConstantPrior> priors;
+    for (const StudiedConstant& constant : constants_) priors.push_back(constant.prior);
+    std::vector<double> weights;
+    for (const StudiedTable& table : tables_) {
+      const double each = weight_of_table / static_cast<double>(table.points.size());
+      weights.insert(weights.end(), table.points.size(), table.system == left_out ? 0 : each);
+    }
+    std::vector<double> values;
+    for (const FittedConstant& fitted : fit_robustly(
+             priors, weights, [&](auto given, auto errors) { set_errors(given, errors); },
+             error_scale)) {
+      values.push_back(fitted.value);
+    }
+    return values;
+  }
+
+  /// Microseconds of each point of each table. Those of systems are as for a system not seen.
+  std::vector<std::vector<double>> predict(std::span<const double> values) const {
+    std::vector<double> unseen(values.begin(), values.end());
+    std::fill_n(unseen.rbegin(), 2 * systems_.size(), 1);
+    std::vector<double> logs(rows_);
+    set_errors(unseen, logs);
+    std::vector<std::vector<double>> times;
+    std::size_t i = 0;
+    for (const StudiedTable& table : tables_) {
+      times.emplace_back();
+      for (const StudiedPoint& point : table.points) {
+        times.back().push_back(std::exp(logs[i++]) * point.measured_us);
+      }
+    }
+    return times;
+  }
+
+ private:
+  void set_errors(std::span<const double> values, std::span<double> errors) const {
+    std::size_t i = 0;
+    LibraryConstants library;
+    for (const StudiedTable& table : tables_) {
+      NcclInputs inputs = table.inputs;
+      for (std::size_t k = 0; k < constants_.size(); ++k) {
+        constants_[k].apply({table, library, inputs}, values[k]);
+      }
+      for (const StudiedPoint& point : table.points) {
+        errors[i++] =
+            std::log(library_us(inputs, point.question, point.play, library) / point.measured_us);
+      }
+    }
+  }
+
+  std::vector<StudiedTable> tables_;
+  std::vector<StudiedConstant> constants_;
+  std::set<std::string> systems_;
+  std::size_t rows_ = 0;
+};
+
+using Errors = std::vector<std::pair<Bytes, double>>;
+
+std::string summary_row(const std::string& name, const Errors& errors) {
+  const auto within = [&](Bytes least, Bytes most) -> std::string {
+    std::vector<double> of_band;
+    for (const auto& [bytes, error] : errors) {
+      if (bytes >= least && bytes <= most) of_band.push_back(error);
+    }
+    if (of_band.empty()) return "-";
+    const ErrorSummary found = summarize_errors(std::move(of_band));
+    return fmt::format("{:.1f} / {:.1f}", 100 * found.median, 100 * found.p90);
+  };
+  std::string row =
+      fmt::format("{},{},{}", name, errors.size(), within(Bytes{0}, Bytes{std::int64_t{1} << 62}));
+  for (const SizeBand& band : size_bands) row += "," + within(band.least, band.most);
+  return row;
+}
+
+/// Whether tables of other systems have its generations and its networks.
+bool is_shared(const LibraryFit& fit, const std::string& system) {
+  const auto others_have = [&](const StudiedTable& table) {
+    bool gpu = false;
+    bool network = table.inputs.nodes == 1;
+    for (const StudiedTable& other : fit.tables()) {
+      if (other.system == system) continue;
+      const NcclHardware& has = other.inputs.hardware;
+      gpu = gpu || has.gpu.name == table.inputs.hardware.gpu.name;
+      network = network ||
+                (other.inputs.nodes > 1 && has.network.name == table.inputs.hardware.network.name);
+    }
+    return gpu && network;
+  };
+  for (const StudiedTable& table : fit.tables()) {
+    if (table.system == system && !others_have(table)) return false;
+  }
+  return true;
+}
+
+void add_errors(const LibraryFit& fit, const std::string& system,
+                const std::vector<std::vector<double>>& times, bool points, Errors& errors) {
+  for (std::size_t t = 0; t < times.size(); ++t) {
+    const StudiedTable& table = fit.tables()[t];
+    if (!system.empty() && table.system != system) continue;
+    for (std::size_t i = 0; i < times[t].size(); ++i) {
+      const StudiedPoint& point = table.points[i];
+      const double error = times[t][i] / point.measured_us - 1;
+      errors.emplace_back(point.question.bytes, error);
+      if (!points) continue;
+      std::cout << fmt::format("point,{},{},{},{} {},{:.2f},{:.2f},{:.1f}\n", system, table.name,
+                               point.question.bytes.count, policy_name(point.play.algorithm),
+                               policy_name(point.play.protocol), point.measured_us, times[t][i],
+                               100 * error);
+    }
+  }
+}
+
+void print_shipped(const std::vector<StudiedTable>& tables) {
+  std::cout << "table as shipped,points,all,to 32 KiB,to 1 MiB,to 32 MiB,beyond\n";
+  Errors all;
+  for (const StudiedTable& table : tables) {
+    Errors errors;
+    for (const StudiedPoint& point : table.points) {
+      const double us = library_us(table.inputs, point.question, point.play);
+      errors.emplace_back(point.question.bytes, us / point.measured_us - 1);
+    }
+    std::cout << summary_row(table.name, errors) << '\n';
+    all.insert(all.end(), errors.begin(), errors.end());
+  }
+  std::cout << summary_row("all", all) << "\n\n";
+}
+
+void study(const LibraryFit& fit, bool points) {
+  std::cout << "system left out,points,all,to 32 KiB,to 1 MiB,to 32 MiB,beyond\n";
+  Errors all;
+  Errors shared;
+  for (const std::string& system : fit.systems()) {
+    Errors errors;
+    add_errors(fit, system, fit.predict(fit.fit_without(system)), points, errors);
+    std::cout << summary_row(system, errors) << std::endl;
+    all.insert(all.end(), errors.begin(), errors.end());
+    if (is_shared(fit, system)) shared.insert(shared.end(), errors.begin(), errors.end());
+  }
+  std::cout << summary_row("systems whose GPUs and networks others share", shared) << '\n'
+            << summary_row("all", all) << '\n';
+  const std::vector<double> values = fit.fit_without("");
+  Errors inside;
+  add_errors(fit, "", fit.predict(values), false, inside);
+  std::cout << summary_row("\"all, the same fit in sample\"", inside) << "\n\nconstant,fitted\n";
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    std::cout << fmt::format("\"{}\",{:.3g}\n", fit.constants()[k].name, values[k]);
+  }
+}
+
+void library_fit(int argc, char** argv) {
+  require(argc == 3 || argc == 4, "collbench_library_fit LIST FOLDER [points]");
+  std::vector<StudiedTable> tables = read_studied(argv[1], argv[2]);
+  require(!tables.empty(), fmt::format("{}: names no table that is in {}", argv[1], argv[2]));
+  print_shipped(tables);
+  study(LibraryFit(std::move(tables)), argc == 4);
+}
+
+}  // namespace
+}  // namespace collbench
+
+int main(int argc, char** argv) {
+  try {
+    collbench::library_fit(argc, argv);
+    return 0;
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << '\n';
+    return 1;
+  }
+}
