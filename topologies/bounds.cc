@@ -1,7 +1,10 @@
 #include "topologies/bounds.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <limits>
+#include <vector>
 
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/push_relabel_max_flow.hpp>
@@ -9,15 +12,18 @@
 namespace collbench {
 namespace {
 
+/// Whole bytes a second: sums of fractions are not exact, and Boost asserts that no flow is lost.
+using FlowRate = std::int64_t;
+constexpr double most_flow = 4e18;  // of all links together; a larger unit beyond
 using FlowTraits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
 using FlowGraph = boost::adjacency_list<
     boost::vecS, boost::vecS, boost::directedS, boost::no_property,
     boost::property<
-        boost::edge_capacity_t, double,
-        boost::property<boost::edge_residual_capacity_t, double,
+        boost::edge_capacity_t, FlowRate,
+        boost::property<boost::edge_residual_capacity_t, FlowRate,
                         boost::property<boost::edge_reverse_t, FlowTraits::edge_descriptor>>>>;
 
-void add_flow_edge(FlowGraph& graph, int from, int to, double capacity) {
+void add_flow_edge(FlowGraph& graph, int from, int to, FlowRate capacity) {
   const auto there = boost::add_edge(from, to, graph).first;
   const auto back = boost::add_edge(to, from, graph).first;
   boost::put(boost::edge_capacity, graph, there, capacity);
@@ -42,21 +48,30 @@ std::optional<Bandwidth> bisection(const Topology& topology, std::size_t most_li
   const int source = topology.vertices();
   const int sink = source + 1;
   FlowGraph graph(topology.vertices() + 2);
-  double all = 1;
+  double all = 0;
+  for (std::size_t i = 0; i < topology.links().size(); ++i) {
+    all += topology.capacity(static_cast<LinkId>(i));
+  }
+  const double unit = std::max(1.0, all / most_flow);
+  // What a host can send and receive: what enters and leaves the network there is no more.
+  std::vector<FlowRate> sent(static_cast<std::size_t>(topology.vertices()), 0);
+  std::vector<FlowRate> received = sent;
   for (std::size_t i = 0; i < topology.links().size(); ++i) {
     const Link& link = topology.links()[i];
-    const double capacity = topology.capacity(static_cast<LinkId>(i));
-    all += capacity;
-    if (link.from != link.to) add_flow_edge(graph, link.from, link.to, capacity);
+    const FlowRate capacity = std::llround(topology.capacity(static_cast<LinkId>(i)) / unit);
+    if (link.from == link.to) continue;
+    add_flow_edge(graph, link.from, link.to, capacity);
+    sent[static_cast<std::size_t>(link.from)] += capacity;
+    received[static_cast<std::size_t>(link.to)] += capacity;
   }
   for (Host host = 0; host < topology.hosts(); ++host) {
     if (is_in_first_half(topology, host)) {
-      add_flow_edge(graph, source, host, all);
+      add_flow_edge(graph, source, host, sent[static_cast<std::size_t>(host)]);
     } else {
-      add_flow_edge(graph, host, sink, all);
+      add_flow_edge(graph, host, sink, received[static_cast<std::size_t>(host)]);
     }
   }
-  return Bandwidth{boost::push_relabel_max_flow(graph, source, sink)};
+  return Bandwidth{unit * static_cast<double>(boost::push_relabel_max_flow(graph, source, sink))};
 }
 
 std::optional<RingBound> ring_bound(const Topology& topology) {

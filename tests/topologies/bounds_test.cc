@@ -1,8 +1,11 @@
 // What networks can do at best, where it is known by counting.
 #include "topologies/bounds.h"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
+#include "core/random.h"
 #include "topologies/networks/networks.h"
 
 namespace collbench {
@@ -27,6 +30,48 @@ TEST(Bounds, TheBisectionIsWhatCrossesTheMiddle) {
   EXPECT_DOUBLE_EQ(bisected(fully_connected(4, link())), 4 * reached);
   EXPECT_DOUBLE_EQ(bisected(torus({4, 8}, {true, true}, {link()})), 2 * 4 * reached);
   EXPECT_DOUBLE_EQ(bisected(torus({8, 4}, {false, false}, {link()})), 4 * reached);
+}
+
+/// The least that crosses from the first half of the hosts, whichever side each switch is on.
+double least_cut(const Topology& topology, int switches) {
+  double least = std::numeric_limits<double>::infinity();
+  for (int sides = 0; sides < 1 << switches; ++sides) {
+    const auto is_first = [&](Vertex v) {
+      const int hosts = topology.hosts();
+      return v < hosts ? v < hosts / 2 : (sides >> (v - hosts) & 1) != 0;
+    };
+    double cut = 0;
+    for (std::size_t i = 0; i < topology.links().size(); ++i) {
+      const Link& one = topology.links()[i];
+      if (is_first(one.from) && !is_first(one.to)) cut += topology.capacity(static_cast<LinkId>(i));
+    }
+    least = std::min(least, cut);
+  }
+  return least;
+}
+
+// Rates whose sums a double rounds: Boost asserts that no flow is lost.
+TEST(Bounds, TheBisectionIsTheLeastCutAlsoOfRatesThatAreFractions) {
+  RandomEngine random = random_engine(1, "bisections");
+  for (int turn = 0; turn < 30; ++turn) {
+    constexpr int hosts = 4;
+    constexpr int switches = 4;
+    std::vector<LinkClass> classes(5, link());
+    for (LinkClass& one : classes) {
+      one.nominal = {1e9 * static_cast<double>(1 + random() % 400) / 7};
+      one.efficiency = 0.7617;
+    }
+    std::vector<Cable> cables;
+    for (int v = 1; v < hosts + switches; ++v) {
+      for (int k = 0; k < 2; ++k) {
+        cables.push_back({static_cast<Vertex>(random() % static_cast<unsigned>(v)), v,
+                          static_cast<std::int32_t>(random() % classes.size())});
+      }
+    }
+    const Topology made =
+        graph("made", hosts, hosts + switches, {Layout::Kind::flat, {hosts}, {}}, classes, cables);
+    EXPECT_NEAR(bisected(made) / least_cut(made, switches), 1, 1e-8) << turn;
+  }
 }
 
 TEST(Bounds, ATaperedTreeIsAsNarrowAsItsTop) {
