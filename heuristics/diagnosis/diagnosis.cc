@@ -1,6 +1,7 @@
 #include "heuristics/diagnosis/diagnosis.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -94,18 +95,25 @@ bool shows(const Suspicion& suspicion, const Suspicion& healthy,
   return found >= 0.5 * foretold;
 }
 
-/// Probabilities of all suspicions, largest first.
+/// Probabilities of all suspicions, largest first; the first of `suspicions` is as it should be.
 std::vector<Weighed> weigh(const std::vector<Suspicion>& suspicions, std::span<const Bytes> sizes,
                            std::span<const Seconds> measured, const ModelError& error) {
   const ModelError of_faults = with_known_rate(error);
+  constexpr double of_steps = 0.75;  // log_likelihood() has some of them in it
   std::vector<double> logs;
+  const Suspicion* healthy = nullptr;  // of the same play
   for (const Suspicion& suspicion : suspicions) {
+    if (suspicion.cause == nullptr) healthy = &suspicion;
     std::vector<Deviation> curve;
+    std::vector<double> cured;  // without what the fault costs
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       curve.push_back(deviation_of(suspicion, i, sizes[i], measured[i]));
+      cured.push_back(curve.back().log_ratio + std::log(healthy->times[i].count()));
     }
     const ModelError& own = is_fault(suspicion.cause) ? of_faults : error;
-    logs.push_back(std::log(suspicion.weight) + error.trust * log_likelihood(own, curve));
+    logs.push_back(std::log(suspicion.weight) +
+                   error.trust *
+                       (log_likelihood(own, curve) + of_steps * log_of_steps(sizes, cured)));
     constexpr double never = 50;  // what does not show is no explanation
     const bool seen = !is_fault(suspicion.cause) || shows(suspicion, suspicions.front(), measured);
     if (!seen) logs.back() -= never;
@@ -131,6 +139,7 @@ struct WeighedCause {
   const Suspicion* best = nullptr;  // its likeliest strength
 };
 
+/// Likeliest curve first, and of one curve the likeliest cause.
 std::vector<WeighedCause> by_cause(const std::vector<Weighed>& weighed) {
   std::vector<WeighedCause> causes;
   for (const Weighed& each : weighed) {
@@ -140,8 +149,14 @@ std::vector<WeighedCause> by_cause(const std::vector<Weighed>& weighed) {
     if (found == causes.end()) found = causes.insert(found, {cause, 0, each.suspicion});
     found->probability += each.probability;
   }
-  std::stable_sort(causes.begin(), causes.end(),
-                   [](const auto& a, const auto& b) { return a.probability > b.probability; });
+  std::map<std::string_view, double> together;
+  const auto of_curve = [&](const WeighedCause& each) -> double& {
+    return together[each.cause == nullptr ? "" : curve_of(each.cause->name)];
+  };
+  for (const WeighedCause& each : causes) of_curve(each) += each.probability;
+  std::stable_sort(causes.begin(), causes.end(), [&](const auto& a, const auto& b) {
+    return std::pair(of_curve(a), a.probability) > std::pair(of_curve(b), b.probability);
+  });
   return causes;
 }
 
@@ -315,8 +330,10 @@ class Judge {
     if (found.healthy || late_ || best_.size() < 2) return;
     constexpr double alike = 0.1;
     const double difference = apart(*best_[0], *best_[1]);
+    const bool is_one_curve = curve_of(best_[0]->cause->name) == curve_of(best_[1]->cause->name);
     const std::string because =
-        difference < alike
+        is_one_curve ? std::string("each takes a share of the network's rate and nothing else")
+        : difference < alike
             ? fmt::format("the times of the first two are alike within {:.0f} % at its sizes",
                           100 * difference)
             : std::string("they fit within the errors that the model has on healthy systems");
@@ -339,6 +356,11 @@ class Judge {
 };
 
 }  // namespace
+
+std::string_view curve_of(std::string_view cause) {
+  constexpr std::array<std::string_view, 3> of_rate = {"nic_missing", "nic_affinity", "congestion"};
+  return std::find(of_rate.begin(), of_rate.end(), cause) == of_rate.end() ? cause : of_rate[0];
+}
 
 std::vector<Bytes> sizes_of(std::span<const MeasuredTime> rows) {
   std::vector<Bytes> sizes;

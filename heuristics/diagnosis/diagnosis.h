@@ -9,12 +9,14 @@
 //
 // The table is unhealthy where the faults together are more likely than not, and one of them shows.
 // Causes whose curves are alike at the sizes of the table share their probability, and `undecided`
-// says what would tell them apart.
+// says what would tell them apart. Those that can only take a share of the network's rate are
+// ranked together (curve_of()).
 #pragma once
 
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "heuristics/diagnosis/causes.h"
@@ -63,6 +65,11 @@ struct Diagnosis {
   std::vector<VendorFloor> floors;
   std::vector<std::string> notes;
 };
+
+/// The first of the causes that leave the curve of this one, or itself: fewer adapters, adapters
+/// far from their GPUs and flows that collide all take a share of the rate at large sizes and
+/// nothing else, and a table tells them apart by the usual strengths only.
+std::string_view curve_of(std::string_view cause);
 
 /// `error` counts where the case has none. Throws InvalidArgument if no row is right or the
 /// suspicions do not fit the sizes.

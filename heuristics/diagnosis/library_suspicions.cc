@@ -278,6 +278,14 @@ class LibrarySuspicions {
     }
   }
 
+  /// Where issues see holes: between 64 KiB and 16 MiB, as coarse as a library's thresholds.
+  static constexpr std::pair<Bytes, Bytes> forced_bands[] = {
+      {64_KiB, 1_MiB},  {64_KiB, 4_MiB},   {64_KiB, 16_MiB}, {256_KiB, 1_MiB},
+      {256_KiB, 4_MiB}, {256_KiB, 16_MiB}, {1_MiB, 4_MiB},   {1_MiB, 16_MiB}};
+  static std::string in_words(Bytes from, Bytes to) {
+    return fmt::format(" from {} to {}", to_string(from), to_string(to));
+  }
+
   /// The library plays something else than it would choose, in a band of sizes.
   struct Forced {
     std::optional<NcclAlgorithm> algorithm;
@@ -313,27 +321,24 @@ class LibrarySuspicions {
     }
     add_known(
         "switch_misplaced", "no LL128", [](NcclInputs& in) { in.ll128 = false; }, 6);
-    for (const Bytes to : {2_MiB, 4_MiB, 8_MiB, 16_MiB}) {
-      add_forced("switch_misplaced", 2, "LL to " + to_string(to),
-                 {algorithm, NcclProtocol::ll, {}, to});
+    for (const auto& [from, to] : forced_bands) {
+      for (const NcclProtocol protocol : {NcclProtocol::ll, NcclProtocol::simple}) {
+        add_forced("switch_misplaced", 1,
+                   fmt::format("{}{}", to_string(protocol), in_words(from, to)),
+                   {algorithm, protocol, from, to});
+      }
     }
-    for (const Bytes from : {32_KiB, 128_KiB, 512_KiB}) {
-      add_forced("switch_misplaced", 1, "Simple from " + to_string(from),
-                 {algorithm, NcclProtocol::simple, from});
-    }
-    for (const auto& [from, to] : {std::pair{128_KiB, 512_KiB},
-                                   {128_KiB, 2_MiB},
-                                   {384_KiB, 1536_KiB},
-                                   {384_KiB, 6_MiB},
-                                   {1_MiB, 4_MiB},
-                                   {1_MiB, 16_MiB}}) {
-      for (const double longer : {1.4, 2.0}) {
-        found_.add_plain(
-            "switch_misplaced", 1,
-            fmt::format("{:g} times as long from {} to {}", longer, to_string(from), to_string(to)),
-            [=, from = from, to = to](const HealthyCurve&, Bytes bytes, Seconds healthy) {
-              return bytes >= from && bytes <= to ? healthy * longer : healthy;
-            });
+    for (Bytes from = 128_KiB; from <= 4_MiB; from = from * 2) {
+      for (const int times : {2, 4, 8, 32}) {
+        const Bytes to = from * times;
+        if (to > 16_MiB) break;
+        for (const double longer : {1.35, 1.65, 2.0}) {
+          found_.add_plain("switch_misplaced", 1,
+                           fmt::format("{:g} times as long", longer) + in_words(from, to),
+                           [=](const HealthyCurve&, Bytes bytes, Seconds healthy) {
+                             return bytes >= from && bytes <= to ? healthy * longer : healthy;
+                           });
+        }
       }
     }
   }
@@ -341,8 +346,8 @@ class LibrarySuspicions {
   void add_algorithms() {
     if (in_.nodes == 1) return;
     const auto any = std::nullopt;
-    for (const auto& [from, to] : {std::pair{Bytes{0}, 1_MiB}, {256_KiB, 4_MiB}, {1_MiB, 16_MiB}}) {
-      const std::string band = fmt::format(" from {} to {}", to_string(from), to_string(to));
+    for (const auto& [from, to] : forced_bands) {
+      const std::string band = in_words(from, to);
       add_forced("switch_misplaced", 1, "rings" + band, {NcclAlgorithm::ring, any, from, to});
       add_forced("switch_misplaced", 1, "trees" + band, {NcclAlgorithm::tree, any, from, to});
     }

@@ -129,6 +129,20 @@ double log_likelihood(const ModelError& error, std::span<const Deviation> curve)
   return largest + std::log(sum);
 }
 
+double log_of_steps(std::span<const Bytes> sizes, std::span<const double> log_times) {
+  constexpr double seldom = 0.015;
+  constexpr double noise = 0.08;  // of the difference of two rows
+  double sum = 0;
+  for (std::size_t i = 1; i < sizes.size(); ++i) {
+    const double grown = log_times[i] - log_times[i - 1];
+    const double most =
+        std::log(static_cast<double>(sizes[i].count) / static_cast<double>(sizes[i - 1].count));
+    const double beyond = std::max({0.0, grown - most, -grown}) / noise;
+    sum += std::log((1 - seldom) * std::exp(-0.5 * beyond * beyond) + seldom);
+  }
+  return sum;
+}
+
 double error_quantile(const ModelError& error, const Deviation& at, double share) {
   const double local = local_deviation(error, at);
   const double small = at.latency_share;

@@ -28,7 +28,7 @@ namespace {
 
 using Curve = std::vector<Deviation>;
 
-Curve curve_of(const KnownTable& known) {
+Curve healthy_curve(const KnownTable& known) {
   const DiagnosisCase given = case_of(known);
   const Diagnosis found = diagnose(given);
   // Of the healthy suspicions, the nearest: on two nodes rings may have been asked for.
@@ -113,7 +113,7 @@ class Errors {
     if (!fit) return;
     std::map<std::string, std::vector<Curve>> all;
     for (const KnownTable& known : tables) {
-      if (known.healthy && !known.sample) all[known.system].push_back(curve_of(known));
+      if (known.healthy && !known.sample) all[known.system].push_back(healthy_curve(known));
     }
     std::cout << "all systems: " << to_text(fit_errors(all)) << '\n';
     for (const auto& [system, curves] : all) {
@@ -177,6 +177,7 @@ struct FaultTally {
   int all = 0;
   int unhealthy = 0;
   int first = 0;
+  int alike = 0;  // the first leaves the curve of the right cause
   int named = 0;  // among those that cannot be told apart
   std::map<std::string, int> said;
 };
@@ -206,6 +207,7 @@ void judge_faults(const std::vector<KnownTable>& tables, const Errors& errors, i
       ++tally->all;
       tally->unhealthy += found.healthy ? 0 : 1;
       tally->first += !found.healthy && first == fault->cause ? 1 : 0;
+      tally->alike += !found.healthy && curve_of(first) == curve_of(fault->cause) ? 1 : 0;
       tally->named += !found.healthy && named ? 1 : 0;
       ++tally->said[found.healthy ? "healthy" : first];
     }
@@ -217,8 +219,9 @@ void judge_faults(const std::vector<KnownTable>& tables, const Errors& errors, i
   for (const auto& [name, tally] : tallies) {
     std::string said;
     for (const auto& [other, count] : tally.said) said += fmt::format(" {} {}", other, count);
-    std::cout << fmt::format("| {} | {} | {:.0f} % | {:.0f} % | {:.0f} % |{} |\n", name, tally.all,
-                             100.0 * tally.unhealthy / tally.all, 100.0 * tally.first / tally.all,
+    std::cout << fmt::format("| {} | {} | {:.1f} % | {:.1f} % | {:.1f} % | {:.1f} % |{} |\n", name,
+                             tally.all, 100.0 * tally.unhealthy / tally.all,
+                             100.0 * tally.first / tally.all, 100.0 * tally.alike / tally.all,
                              100.0 * tally.named / tally.all, name == "all" ? "" : said);
   }
 }

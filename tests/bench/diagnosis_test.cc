@@ -69,6 +69,21 @@ TEST(ModelErrorTest, OneRowFarOffDoesNotOutweighAllOthers) {
   EXPECT_LT(with_row(1) - with_row(2), with_row(0) - with_row(1));
 }
 
+// A library would rather send a vector in two halves, or a larger one.
+TEST(ModelErrorTest, TimesThatFallOrMoreThanDoubleAreSeldomHealthy) {
+  const std::vector<Bytes> sizes = {{1024}, {2048}, {4096}};
+  const auto log_of = [&](double first, double second, double third) {
+    return log_of_steps(sizes,
+                        std::vector<double>{std::log(first), std::log(second), std::log(third)});
+  };
+  EXPECT_NEAR(log_of(1, 1, 2), 0, 1e-12);
+  EXPECT_NEAR(log_of(1, 1.5, 1.6), 0, 1e-12);
+  EXPECT_LT(log_of(1, 3, 4), -3);
+  EXPECT_LT(log_of(1, 2, 1.4), -3);
+  EXPECT_LT(log_of(1, 3, 2), 1.9 * log_of(1, 3, 4)) << "both, and each counts";
+  EXPECT_GT(log_of(1, 30, 40), -5) << "a cliff counts as one, however high";
+}
+
 TEST(DiagnosisRatesTest, AtMostOneOfThePublishedHealthyTablesIsCalledUnhealthy) {
   int false_alarms = 0;
   int within = 0;
@@ -218,6 +233,44 @@ TEST(DiagnosisTest, ByItsOwnHealthyTableASystemIsHealthyWhateverTheModelSays) {
   DiagnosisCase given = case_of(published_tables().front());
   EXPECT_THROW(judge_by_healthy(given, published_tables().back().table), InvalidArgument)
       << "another scale";
+}
+
+/// The first healthy table of that many ranks and nodes, with a fault put in.
+template <class Change>
+Diagnosis with_change(Scale scale, Change change) {
+  for (KnownTable known : healthy_tables()) {
+    if (known.table.times.front().scale != scale) continue;
+    for (MeasuredTime& row : known.table.times) {
+      row.time = row.time * change(row.bytes);
+      row.low = row.high = row.time;
+    }
+    return diagnose(case_of(known));
+  }
+  throw InvalidArgument("no such table");
+}
+
+// Half as long again is within what the model misses there; that the time falls behind it is not.
+TEST(DiagnosisTest, AHoleBetweenSizesThatAreWellIsFoundByItsEdges) {
+  const Diagnosis found = with_change({16, 4}, [](Bytes bytes) {
+    return bytes.count >= 1 << 18 && bytes.count < 1 << 21 ? 1.7 : 1.0;
+  });
+  ASSERT_FALSE(found.healthy) << found.sure;
+  EXPECT_STREQ(found.causes.front().cause->name, "switch_misplaced");
+}
+
+TEST(DiagnosisTest, CausesThatTakeAShareOfTheRateAreRankedTogetherAndSaidToBeAlike) {
+  EXPECT_EQ(curve_of("nic_affinity"), curve_of("congestion"));
+  EXPECT_EQ(curve_of("nic_affinity"), curve_of("nic_missing"));
+  EXPECT_EQ(curve_of("straggler"), "straggler");
+  const Diagnosis found = with_change({32, 8}, [](Bytes bytes) {
+    return 1 + static_cast<double>(bytes.count) / static_cast<double>(bytes.count + (8 << 20));
+  });
+  ASSERT_FALSE(found.healthy);
+  ASSERT_GE(found.causes.size(), 2U);
+  EXPECT_EQ(curve_of(found.causes[0].cause->name), "nic_missing");
+  EXPECT_EQ(curve_of(found.causes[1].cause->name), "nic_missing");
+  EXPECT_NE(found.undecided.find("each takes a share of the network's rate"), std::string::npos)
+      << found.undecided;
 }
 
 TEST(DiagnosisTest, ALateRankThatOnlySomeIterationsShowIsReadFromTheSpread) {
