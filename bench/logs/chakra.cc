@@ -177,7 +177,7 @@ void read_chakra(std::string_view text, const std::string& file, JobLog& job) {
     ++job.left_out["ends of Chakra traces that were cut short"];
   }
   require(!nodes.empty(), file + ": a Chakra trace without a node");
-  add_rank_graph(nodes, std::max(rank_in_name(file), 0), file, job);
+  add_file_graph(nodes, file, job);
 }
 
 }  // namespace collbench

@@ -32,7 +32,21 @@ void find_late(const JobLog& job, const JobRanks& ranks, JobVerdict& verdict) {
        late.operations >= 10 ? 0.99 : 0.9});
 }
 
-void find_slow_network(JobVerdict& verdict) {
+void find_lost_processors(JobVerdict& verdict) {
+  constexpr double most_of_it = 0.5;
+  constexpr double notable = 0.1;  // of the transfers
+  const Lateness& late = verdict.lateness;
+  if (late.processor_share < most_of_it) return;
+  if (late.waiting_share < notable * (1 - late.processor_share)) return;
+  verdict.causes.push_back({&cause("cpu_busy"),
+                            fmt::format("{:.0f} % of the waiting is for ranks that were ready "
+                                        "before, but had no processor: others "
+                                        "use this machine, or it has fewer processors than ranks",
+                                        100 * late.processor_share),
+                            0.95});
+}
+
+void find_slow_network(JobLog& job, JobVerdict& verdict) {
   const NetworkVerdict& network = verdict.network;
   const double share = network.measured_gbs / std::max(network.expected_gbs, 1e-9);
   if (network.state == NetworkState::slow) {
@@ -42,6 +56,14 @@ void find_slow_network(JobVerdict& verdict) {
                      significant(network.measured_gbs, 3), significant(network.expected_gbs, 3),
                      network.basis, 1 / share),
          network.assumed ? 0.8 : 0.95});
+    constexpr double thousandth = 1. / 200;
+    const bool has_no_unit =
+        job.formats.contains("Kineto") || job.formats.contains("Horovod timeline");
+    if (share < thousandth && has_no_unit) {
+      job.note_once(
+          "times of Kineto and Horovod are read as microseconds, as they write them: a trace in "
+          "nanoseconds throughout would look like this, a thousand times too slow");
+    }
   }
   if (network.disturbed >= 3 && 20 * network.disturbed >= network.judged) {
     verdict.causes.push_back(
@@ -148,10 +170,11 @@ void find_choices(const JobLog& job, JobVerdict& verdict) {
 
 }  // namespace
 
-void find_causes(const JobLog& job, const JobRanks& ranks, JobVerdict& verdict) {
+void find_causes(JobLog& job, const JobRanks& ranks, JobVerdict& verdict) {
   find_standstill(job, ranks, verdict);
   find_late(job, ranks, verdict);
-  find_slow_network(verdict);
+  find_lost_processors(verdict);
+  find_slow_network(job, verdict);
   find_host_causes(job, verdict);
   find_choices(job, verdict);
   std::stable_sort(verdict.causes.begin(), verdict.causes.end(),

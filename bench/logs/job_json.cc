@@ -67,6 +67,9 @@ void add_verdict(const JobVerdict& verdict, Json& out) {
     out["late_ranks"] = lateness.late;
     out["late_sporadic"] = lateness.sporadic();
   }
+  if (lateness.processor_share > 0) {
+    out["waiting_for_processors"] = rounded(lateness.processor_share, 3);
+  }
   Json unknown = Json::object();
   if (!network.unknown.empty()) unknown["network"] = network.unknown;
   if (!lateness.unknown.empty()) unknown["late"] = lateness.unknown;

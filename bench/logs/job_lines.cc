@@ -24,18 +24,25 @@ std::string network_line(const NetworkVerdict& network) {
                      network.assumed ? "nothing was stated; assumed is " : "", network.basis);
 }
 
+/// What nobody is to blame for.
+std::string processor_words(const Lateness& lateness) {
+  if (!(lateness.processor_share > 0)) return {};
+  return fmt::format(", without {:.0f} % of it for ranks that had no processor",
+                     100 * lateness.processor_share);
+}
+
 std::string late_line(const Lateness& lateness) {
   if (!lateness.unknown.empty()) {
     return "late rank: cannot be told from this, because " + lateness.unknown;
   }
   if (lateness.spread) {
     return fmt::format(
-        "late rank: none in particular: waiting is {:.0f} % of the transfers, by turns for all",
-        100 * lateness.waiting_share);
+        "late rank: none in particular: waiting is {:.0f} % of the transfers{}, by turns for all",
+        100 * lateness.waiting_share, processor_words(lateness));
   }
   if (lateness.late.empty()) {
-    return fmt::format("late rank: none: waiting is {:.0f} % of the transfers",
-                       100 * lateness.waiting_share);
+    return fmt::format("late rank: none: waiting is {:.0f} % of the transfers{}",
+                       100 * lateness.waiting_share, processor_words(lateness));
   }
   return fmt::format("late rank: {}{}: last in {} of {} operations", fmt::join(lateness.late, ", "),
                      lateness.sporadic() ? ", now and then" : "", lateness.blamed,

@@ -56,6 +56,7 @@ struct LogRecord {
   std::uint8_t algorithm = 0;  // of JobLog::words; 0: not said
   std::uint8_t protocol = 0;
   std::uint8_t elements = 0;  // "float sum": their type, and the operator of a reduction
+  float delayed_us = 0;       // of the time before it, ready but without a processor
   std::int64_t sequence = 0;  // equal on all ranks for (communicator, kind)
   std::int64_t bytes = 0;
   double duration_us = unknown_time;  // with the waiting for others
@@ -69,6 +70,7 @@ struct JobCommunicator {
   int ranks = 0;               // 0: not said
   int nodes = 0;               // 0: not said
   std::vector<int> members{};  // rank in the job of each rank; empty: not said
+  std::string_view format{};   // of the log that named it first
 };
 
 struct JobProcess {
@@ -133,6 +135,7 @@ struct JobLog {
   std::vector<std::string> notes;
   std::map<std::string, std::int64_t> left_out;  // what was not used, and how often
   int files = 0;
+  std::string mixed;  // why its logs are of several runs, which nothing can be told of; else empty
 
   /// The index of the communicator with this id and number of ranks, which is made if it is new.
   int communicator(const std::string& id, const std::string& name, int ranks);

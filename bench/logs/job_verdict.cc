@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/logs/doubled_logs.h"
 #include "core/quantile.h"
 
 namespace collbench {
@@ -88,8 +89,9 @@ LoggedKind main_kind(const std::vector<JobOperation>& operations) {
       ->first;
 }
 
-void sum_up(const std::vector<JobOperation>& operations, const JobRanks& ranks,
+void sum_up(JobLog& job, const std::vector<JobOperation>& operations, const JobRanks& ranks,
             JobVerdict& verdict) {
+  const DoubledLogs doubled = doubled_logs(job, operations);
   const auto count = static_cast<std::size_t>(std::max(ranks.count(), 0));
   std::vector<double> waits(count, 0);
   std::vector<std::int64_t> waited(count, 0);
@@ -98,9 +100,13 @@ void sum_up(const std::vector<JobOperation>& operations, const JobRanks& ranks,
   for (const JobOperation& operation : operations) {
     if (operation.any().kind != verdict.kind) continue;
     const auto weight = static_cast<double>(operation.weight());
-    verdict.operations += operation.weight();
-    verdict.bytes += operation.weight() * operation.any().bytes;
-    if (operation.last < 0) continue;
+    const auto communicator = static_cast<std::size_t>(operation.any().communicator);
+    const std::string_view format = job.communicators[communicator].format;
+    if (!doubled.counts.contains(format)) {
+      verdict.operations += operation.weight();
+      verdict.bytes += operation.weight() * operation.any().bytes;
+    }
+    if (operation.last < 0 || doubled.times.contains(format)) continue;
     const bool split = tells_transfer(operation);
     if (split) add(verdict.transfer_us, weight * operation.transfer_us);
     for (const LogRecord& record : operation.records) {
@@ -176,7 +182,7 @@ JobVerdict judge_job(JobLog& job, const NetworkExpectation& expectation) {
   JobVerdict verdict;
   verdict.kind = main_kind(operations);
   verdict.sizes = figures_by_size(job, operations);
-  sum_up(operations, ranks, verdict);
+  sum_up(job, operations, ranks, verdict);
   verdict.clock_offset_us = clock_offsets(operations, ranks);
   verdict.exposures = exposures_of(job, ranks.count());
   std::vector<NetworkVerdict> networks;
@@ -186,6 +192,11 @@ JobVerdict judge_job(JobLog& job, const NetworkExpectation& expectation) {
   verdict.network = worst_of(networks);
   verdict.lateness =
       lateness_of(job, operations, ranks, verdict.network.state == NetworkState::healthy);
+  if (!job.mixed.empty()) {
+    verdict.network = NetworkVerdict{};
+    verdict.lateness = Lateness{};
+    verdict.network.unknown = verdict.lateness.unknown = job.mixed;
+  }
   verdict.standstill = standstill_of(job, ranks);
   find_causes(job, ranks, verdict);
   return verdict;

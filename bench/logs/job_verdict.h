@@ -58,7 +58,8 @@ struct JobVerdict {
 /// InvalidArgument for an expectation that cannot be read.
 JobVerdict judge_job(JobLog& job, const NetworkExpectation& expectation);
 
-/// What hosts and settings say by themselves; part of judge_job().
-void find_causes(const JobLog& job, const JobRanks& ranks, JobVerdict& verdict);
+/// What hosts and settings say by themselves; part of judge_job(). What a cause rests on goes to
+/// the job's notes.
+void find_causes(JobLog& job, const JobRanks& ranks, JobVerdict& verdict);
 
 }  // namespace collbench

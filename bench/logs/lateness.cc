@@ -27,7 +27,8 @@ struct Blame {
 
 struct Tally {
   std::map<int, Blame> by_rank;  // of the job
-  double waiting_us = 0;         // of all others, summed
+  double waiting_us = 0;         // of all others, summed, that their last rank is to blame for
+  double any_waiting_us = 0;     // with what it is not
   double mean_waiting_us = 0;    // mean over the others, summed over operations
   double transfer_us = 0;
   std::int64_t operations = 0;
@@ -39,8 +40,9 @@ void count(const JobOperation& operation, const JobRanks& ranks, Tally& tally) {
   double most = 0;
   for (const LogRecord& record : operation.records) {
     if (!(record.duration_us > 0)) continue;  // of a log that was cut
-    const double wait = operation.waiting_us(record);
+    const double wait = operation.blamed_us(record);
     waiting += wait;
+    tally.any_waiting_us += static_cast<double>(operation.weight()) * operation.waiting_us(record);
     most = std::max(most, wait);
     tally.by_rank[ranks.in_job(record)].present += operation.weight();
   }
@@ -134,6 +136,9 @@ Lateness late_together(const JobLog& job, const std::vector<JobOperation>& opera
     return found;
   }
   found.waiting_share = tally.mean_waiting_us / tally.transfer_us;
+  if (tally.any_waiting_us > tally.waiting_us) {
+    found.processor_share = 1 - tally.waiting_us / tally.any_waiting_us;
+  }
   const bool all_heard = all_are_heard(job, operations, ranks);
   if (found.waiting_share < least_waiting_share) {
     if (!all_heard) {

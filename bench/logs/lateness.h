@@ -10,6 +10,10 @@
 // takes d, ends between n d and (2n - 2) d: the others seem to wait for half of the transfer in the
 // mean, for a rank that is not late. Unless the transfers are at full speed, only more than that is
 // lateness.
+//
+// Where ranks share too few processors, one of them comes last whenever it was not given one, and
+// for all of a short run it may be the same: where the log says how long ranks were ready without a
+// processor, that is nobody's lateness.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +33,7 @@ struct Lateness {
   std::int64_t blamed = 0;      // of those, the ones in which a rank of `late` came last
   std::int64_t present = 0;     // operations that a rank of `late` has a duration of
   double waiting_share = 0;     // mean waiting of the other ranks over the transfers
+  double processor_share = 0;   // of all waiting, that for ranks which had no processor
   bool spread = false;          // there is waiting, but not for a few particular ranks
   /// Late in less than half of the operations in which its log shows it.
   bool sporadic() const { return !late.empty() && 2 * blamed < present; }

@@ -136,7 +136,11 @@ void read_log(std::string_view text, const std::string& file, JobLog& job) {
         fmt::format("{}: the log of none of {}; tables of benchmarks are for diagnose", file,
                     fmt::join(names, ", ")));
   }
+  const std::size_t known = job.communicators.size();
   reader->read(text, file, job);
+  for (std::size_t c = known; c < job.communicators.size(); ++c) {
+    job.communicators[c].format = reader->name;
+  }
   job.formats.emplace(reader->name);
   ++job.files;
 }

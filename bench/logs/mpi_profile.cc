@@ -136,6 +136,7 @@ class ProfileReader {
     record.bytes = call.bytes;
     record.elements = elements_of(call);
     record.start_us = static_cast<double>(call.start_ns) * 1e-3 + behind_us(header_, call.start_ns);
+    record.delayed_us = static_cast<float>(call.delayed_us);
     if (call.duration_ns > 0) {
       record.duration_us = static_cast<double>(call.duration_ns) * 1e-3;
     } else if (call.non_blocking == 0) {

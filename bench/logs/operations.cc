@@ -15,12 +15,30 @@ auto operation_key(const LogRecord& record) {
   return std::tuple(record.communicator, record.kind, record.sequence);
 }
 
+/// Two processes that played one rank in one collective, which took other times or bytes: no second
+/// dump of the same.
+void find_other_run(const LogRecord& a, const LogRecord& b, JobLog& job) {
+  if (a.process < 0 || b.process < 0 || a.process == b.process) return;
+  const bool timed = a.duration_us > 0 && b.duration_us > 0;
+  if (a.bytes == b.bytes && (!timed || a.duration_us == b.duration_us)) return;
+  const auto name = [&](const LogRecord& record) {
+    return job.processes[static_cast<std::size_t>(record.process)].name;
+  };
+  job.mixed = fmt::format(
+      "logs of several runs are here: {} and {} are both rank {} of '{}', with other times or "
+      "bytes in the same collective; name the logs of one run",
+      name(a), name(b), a.rank, job.communicators[static_cast<std::size_t>(a.communicator)].name);
+}
+
 /// Keeps the first of several records of one rank.
 void drop_repeated(JobLog& job) {
   const auto same = [](const LogRecord& a, const LogRecord& b) {
     return operation_key(a) == operation_key(b) && a.rank == b.rank;
   };
   std::vector<LogRecord>& records = job.records;
+  for (std::size_t i = 1; i < records.size() && job.mixed.empty(); ++i) {
+    if (same(records[i - 1], records[i])) find_other_run(records[i - 1], records[i], job);
+  }
   const auto end = std::unique(records.begin(), records.end(), same);
   if (end == records.end()) return;
   job.left_out["records that repeat a sequence number of their rank"] += records.end() - end;
@@ -57,6 +75,7 @@ void compare_starts(const JobLog& job, JobOperation& operation) {
   operation.last = last->rank;
   operation.transfer_us = last->duration_us;
   operation.last_start_us = last->start_us;
+  operation.last_delayed_us = last->delayed_us;
 }
 
 bool sizes_agree(std::span<const LogRecord> records) {

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "bench/logs/log_readers.h"
+
 namespace collbench {
 namespace {
 
@@ -78,6 +80,12 @@ void add_rank_graph(const std::vector<GraphNode>& nodes, int rank, const std::st
   // Without computing, collectives that start at once are what was asked for.
   if (program.compute_nodes == 0) program.free_collectives = 0;
   job.programs.push_back(program);
+}
+
+void add_file_graph(const std::vector<GraphNode>& nodes, const std::string& file, JobLog& job) {
+  const bool is_named = rank_in_name(file) >= 0;
+  const std::string folder = file.substr(0, file.find_last_of('/') + 1);
+  add_rank_graph(nodes, rank_of_file(file, job), is_named ? file : folder, job);
 }
 
 }  // namespace collbench

@@ -28,6 +28,10 @@ struct GraphNode {
 void add_rank_graph(const std::vector<GraphNode>& nodes, int rank, const std::string& file,
                     JobLog& job);
 
+/// The same of a file that holds one rank, which its name may say. Files of one folder that do not
+/// say it are the ranks of one trace.
+void add_file_graph(const std::vector<GraphNode>& nodes, const std::string& file, JobLog& job);
+
 /// The collective of Chakra's CollectiveCommType.
 LoggedKind chakra_collective(std::int64_t comm_type);
 

@@ -237,5 +237,76 @@ TEST(LogAdversitiesTest, AGoalProgramOfFewerOrOtherRanksThanItSaysIsToldSo) {
   EXPECT_THAT(notes(2, 5), Contains(HasSubstr("says 2 ranks and has programs of 2")));
 }
 
+/// Inspector's and Flight Recorder's logs of 6 all-reduces of 4 ranks; Flight Recorder has so many
+/// more.
+JobLog in_two_formats(int more) {
+  JobLog job;
+  for (int rank = 0; rank < 4; ++rank) {
+    std::string lines;
+    for (int k = 0; k < 6; ++k) lines += inspector_line(rank, k, usual_us, usual_us);
+    read_log(lines, "inspector", job);
+    read_flight(rank, world, flight_entries(rank, -1, 0, 6 + more), job);
+  }
+  return job;
+}
+
+TEST(LogAdversitiesTest, ARunInTwoFormatsHasEachCollectiveOnce) {
+  JobLog job = in_two_formats(1);
+  const JobVerdict verdict = judge_job(job, {});
+  EXPECT_EQ(verdict.operations, 7);
+  EXPECT_EQ(verdict.bytes, 7 * vector_bytes);
+  EXPECT_NEAR(verdict.transfer_us, 7 * usual_us, 1);
+  EXPECT_THAT(job.notes, Contains(HasSubstr("have the same collectives: they are counted once")));
+}
+
+TEST(LogAdversitiesTest, OtherCollectivesInAnotherFormatAreOthers) {
+  JobLog job;
+  for (int rank = 0; rank < 4; ++rank) {
+    read_log(inspector_line(rank, 0, usual_us, usual_us), "inspector", job);
+    const std::string gathers = flight_entry("0", 0, usual_us / 1000, "nccl:_allgather_base");
+    read_flight(rank, world, {gathers, flight_entry("0", 1, usual_us / 1000)}, job);
+    for (const char* kind : {"nccl:reduce_scatter", "nccl:broadcast"}) {
+      read_flight(rank, {{"1", "[0, 1, 2, 3]"}}, {flight_entry("1", 0, 1, kind)}, job);
+    }
+  }
+  JobLog apart = job;
+  for (LogRecord& record : apart.records) {
+    const auto c = static_cast<std::size_t>(record.communicator);
+    if (apart.communicators[c].format == "Flight Recorder") record.bytes += 4;
+  }
+  EXPECT_EQ(judge_job(job, {}).operations, 1);
+  EXPECT_EQ(judge_job(apart, {}).operations, 2);
+}
+
+TEST(LogAdversitiesTest, ChakraFilesOfAFolderWithoutNumbersAreRanksOfOneTrace) {
+  constexpr std::string_view trace =
+      R"({"workload_graph":[{"Id":1,"Name":"a","NodeType":7,"comm_type":0,"comm_size":4096}]})";
+  JobLog job;
+  for (const char* file : {"run/alpha.json", "run/beta.json"}) read_log(trace, file, job);
+  ASSERT_EQ(job.programs.size(), 2U);
+  EXPECT_EQ(job.programs[1].rank, 1);
+  EXPECT_THAT(job.notes, Contains(HasSubstr("in the order of their names")));
+  const std::vector<JobOperation> operations = operations_of(job);
+  ASSERT_EQ(operations.size(), 1U);
+  EXPECT_EQ(operations[0].records.size(), 2U);
+}
+
+TEST(LogAdversitiesTest, ARateAThousandTimesTooLowMayBeAUnitAndIsSaidToBe) {
+  const auto notes_at = [](double us) {
+    JobLog job;
+    for (int rank = 0; rank < 4; ++rank) {
+      read_flight(rank, world, {flight_entry("0", 0, us / 1000), flight_entry("0", 1, us / 1000)},
+                  job);
+    }
+    job.formats = {"Kineto"};
+    NetworkExpectation expectation;
+    expectation.bus = Bandwidth{43e9};
+    EXPECT_EQ(judge_job(job, expectation).network.state, NetworkState::slow);
+    return job.notes;
+  };
+  EXPECT_THAT(notes_at(1000 * usual_us), Contains(HasSubstr("a trace in nanoseconds throughout")));
+  EXPECT_THAT(notes_at(3 * usual_us), Not(Contains(HasSubstr("nanoseconds"))));
+}
+
 }  // namespace
 }  // namespace collbench

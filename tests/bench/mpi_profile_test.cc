@@ -113,6 +113,61 @@ TEST(MpiProfileTest, WithOneClockTheLastToArriveIsSeenHoweverLongItStays) {
   EXPECT_THAT(verdict.mean_wait_us, ElementsAre(10'000, 10'000, 0, 10'000));
 }
 
+/// Of late_rank() with one clock, where rank 2 had no processor for so long before each call, and
+/// the others for so long.
+JobVerdict with_delays(std::uint32_t of_rank_2, std::uint32_t of_others) {
+  std::vector<Profile> profiles = late_rank();
+  for (Profile& one : profiles) {
+    one.header.clocks = {{{0, 0, 0}, {1'000'000'000, 0, 0}}};
+    for (MpiCallRecord& call : one.calls) {
+      call.delayed_us = one.header.rank == 2 ? of_rank_2 : of_others;
+    }
+  }
+  JobLog job = job_of(profiles);
+  return judge_job(job, {Bandwidth{1e9}, ""});
+}
+
+TEST(MpiProfileTest, ARankThatHadNoProcessorIsNotLateAndTheMachineIsBlamed) {
+  const JobVerdict verdict = with_delays(10'000, 0);
+  EXPECT_EQ(verdict.late(), std::nullopt);
+  EXPECT_DOUBLE_EQ(verdict.lateness.processor_share, 1);
+  ASSERT_EQ(verdict.causes.size(), 1U);
+  EXPECT_STREQ(verdict.causes[0].cause->name, "cpu_busy");
+  EXPECT_THAT(verdict.causes[0].seen, HasSubstr("100 % of the waiting"));
+  EXPECT_THAT(verdict.mean_wait_us, ElementsAre(10'000, 10'000, 0, 10'000)) << "they waited still";
+}
+
+TEST(MpiProfileTest, WhatAllRanksLackExcusesNoneOfThemAndALittleNotTheRest) {
+  const JobVerdict alike = with_delays(9'000, 9'000);
+  EXPECT_EQ(alike.late(), 2);
+  EXPECT_DOUBLE_EQ(alike.lateness.processor_share, 0);
+  const JobVerdict partly = with_delays(4'000, 0);
+  EXPECT_EQ(partly.late(), 2);
+  EXPECT_NEAR(partly.lateness.processor_share, 0.4, 1e-12);
+  EXPECT_NEAR(partly.lateness.waiting_share, 6, 1e-12) << "of 1 ms each";
+  EXPECT_STREQ(partly.causes.at(0).cause->name, "straggler");
+}
+
+TEST(MpiProfileTest, TwoRunsInOneFolderAreNotJudgedTogether) {
+  std::vector<Profile> profiles = late_rank();
+  JobLog once = job_of(profiles);
+  for (const Profile& again : late_rank()) read_log(again.text(), "copy", once);
+  EXPECT_EQ(judge_job(once, {Bandwidth{1e9}, ""}).late(), 2) << "copies of the files are one run";
+  for (Profile& other : late_rank()) {
+    other.header.pid += 100;
+    for (MpiCallRecord& call : other.calls) call.duration_ns += 77;
+    profiles.push_back(other);
+  }
+  JobLog twice = job_of(profiles);
+  const JobVerdict verdict = judge_job(twice, {Bandwidth{1e9}, ""});
+  EXPECT_EQ(verdict.late(), std::nullopt);
+  EXPECT_EQ(verdict.network.state, NetworkState::unknown);
+  EXPECT_THAT(verdict.lateness.unknown,
+              HasSubstr("node1 pid 100 and node1 pid 200 are both rank 0"));
+  EXPECT_EQ(verdict.network.unknown, verdict.lateness.unknown);
+  EXPECT_TRUE(verdict.is_healthy()) << "nothing is said";
+}
+
 TEST(MpiProfileTest, ClocksOfOtherHostsAreMovedAlongTheLineOfBothMeasurements) {
   Profile profile(1);
   profile.header.clocks = {{{0, 5'000'000, 1000}, {1'000'000'000, 6'000'000, 1000}}};

@@ -79,7 +79,9 @@ struct MpiCallRecord {
   MpiOp op;
   std::uint8_t type;
   std::uint8_t non_blocking;
-  std::uint32_t unused;
+  /// How long of the time since its last call the process was ready but had no processor, where
+  /// that time was notable and the kernel says it.
+  std::uint32_t delayed_us;
 };
 
 static_assert(sizeof(MpiCallRecord) == 40);

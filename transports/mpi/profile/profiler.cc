@@ -33,15 +33,49 @@ namespace collbench {
 namespace {
 
 constexpr int clock_rounds = 20;
+// The kernel is asked for delays (some 2 us) after so long only.
+constexpr std::int64_t notable_ns = 500'000;
 constexpr std::uint64_t digest_basis = 0xcbf29ce484222325U;  // FNV-1a
 
 // Set for preloaded libraries only, where it is the quickest.
 [[gnu::tls_model("initial-exec")]] thread_local int calls_open = 0;
+[[gnu::tls_model("initial-exec")]] thread_local ThreadDelay last_delay;
 
 std::int64_t now_ns() {
   timespec time{};
   clock_gettime(CLOCK_MONOTONIC, &time);
   return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+/// How long this thread has been ready to run without a processor since it began; 0 where the
+/// kernel does not say.
+std::int64_t delayed_ns() {
+  struct Descriptor {
+    int number = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    ~Descriptor() { close(number); }
+  };
+  thread_local const Descriptor descriptor;
+  std::array<char, 96> text{};
+  if (pread(descriptor.number, text.data(), text.size() - 1, 0) <= 0) return 0;
+  char* second = nullptr;
+  std::strtoll(text.data(), &second, 10);
+  return std::strtoll(second, nullptr, 10);
+}
+
+/// Asks again if that was notably long ago; gives how much it has grown since.
+std::int64_t renew_delay(std::int64_t now) {
+  if (now - last_delay.asked_ns < notable_ns) return 0;
+  const std::int64_t before = std::exchange(last_delay.delayed_ns, delayed_ns());
+  last_delay.asked_ns = now;
+  return last_delay.delayed_ns - before;
+}
+
+/// Of the time from the end of the last call to `now`, in microseconds.
+std::uint32_t delay_before(std::int64_t now) {
+  const std::int64_t since = now - last_delay.call_ended_ns;
+  if (last_delay.call_ended_ns == 0 || since < notable_ns) return 0;
+  const std::int64_t delay = std::min(renew_delay(now), since) / 1000;
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(delay, 0, UINT32_MAX));
 }
 
 std::uint64_t digest_of(const void* data, std::size_t bytes, std::uint64_t digest) {
@@ -324,6 +358,7 @@ MpiCallRecord* Profiler::call(ProfiledKind kind, MpiHandle comm, const ProfiledV
   call.type = type;
   call.non_blocking = non_blocking ? 1 : 0;
   call.start_ns = now_ns();
+  call.delayed_us = delay_before(call.start_ns);
   return &call;
 }
 
@@ -336,9 +371,11 @@ CallInScope::CallInScope(ProfiledKind kind, MpiHandle comm, const ProfiledVector
 
 CallInScope::~CallInScope() {
   --calls_open;
-  if (call_ != nullptr && call_->non_blocking == 0) {
-    call_->duration_ns = now_ns() - call_->start_ns;
-  }
+  if (call_ == nullptr) return;
+  const std::int64_t now = now_ns();
+  if (call_->non_blocking == 0) call_->duration_ns = now - call_->start_ns;
+  renew_delay(now);
+  last_delay.call_ended_ns = now;
 }
 
 }  // namespace collbench

@@ -81,6 +81,14 @@ class Profiler {
   std::array<NamedType, most_profiled_types> types_;
 };
 
+/// How long a thread had been ready without a processor when it was last asked for, and when its
+/// last call ended.
+struct ThreadDelay {
+  std::int64_t call_ended_ns = 0;
+  std::int64_t asked_ns = 0;
+  std::int64_t delayed_ns = 0;
+};
+
 /// A call of the program from here to the end of the scope. Calls that MPI makes of itself inside
 /// of one (a Fortran binding of the C one) are part of it.
 class CallInScope {
