@@ -68,7 +68,7 @@ void add_verdict(const JobVerdict& verdict, Json& out) {
     out["late_sporadic"] = lateness.sporadic();
   }
   if (lateness.processor_share > 0) {
-    out["waiting_for_processors"] = rounded(lateness.processor_share, 3);
+    out["waiting_for_processors"] = rounded(lateness.processor_share, 0.001);
   }
   Json unknown = Json::object();
   if (!network.unknown.empty()) unknown["network"] = network.unknown;

@@ -1,6 +1,7 @@
 #include "bench/logs/lateness.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -29,6 +30,7 @@ struct Tally {
   std::map<int, Blame> by_rank;  // of the job
   double waiting_us = 0;         // of all others, summed, that their last rank is to blame for
   double any_waiting_us = 0;     // with what it is not
+  double waiting_squared = 0;    // of one operation, summed
   double mean_waiting_us = 0;    // mean over the others, summed over operations
   double transfer_us = 0;
   std::int64_t operations = 0;
@@ -50,6 +52,7 @@ void count(const JobOperation& operation, const JobRanks& ranks, Tally& tally) {
   tally.operations += operation.weight();
   tally.transfer_us += weight * operation.transfer_us;
   tally.waiting_us += weight * waiting;
+  tally.waiting_squared += weight * waiting * waiting;
   tally.mean_waiting_us +=
       weight * waiting /
       static_cast<double>(std::max<std::size_t>(operation.records.size() - 1, 1));
@@ -87,6 +90,17 @@ std::vector<int> blamed_most(const Tally& tally) {
   return group;
 }
 
+/// Whether so much of the blame would seldom fall on `group` of `all` ranks by chance: if each
+/// operation had any of them last. A few long waits count as few operations.
+bool is_seldom_chance(const Tally& tally, const std::vector<int>& group, std::size_t all) {
+  constexpr double deviations = 2.5;
+  double blamed = 0;
+  for (const int rank : group) blamed += tally.by_rank.at(rank).waiting_us / tally.waiting_us;
+  const double usual = static_cast<double>(group.size()) / static_cast<double>(all);
+  const double operations = tally.waiting_us * tally.waiting_us / tally.waiting_squared;
+  return blamed - usual >= deviations * std::sqrt(usual * (1 - usual) / operations);
+}
+
 /// Two ranks of eight that are last by turns are late together; two of three are chance. One that
 /// is last by turns with others waits itself then, and is not late together with them.
 bool is_together(const std::vector<int>& group, const std::vector<JobOperation>& operations,
@@ -119,12 +133,15 @@ Lateness late_together(const JobLog& job, const std::vector<JobOperation>& opera
                        const JobRanks& ranks, bool at_full_speed) {
   Tally tally;
   std::size_t most_ranks = 0;
+  int members = 0;  // with those whose logs are missing
   bool timed = false;
   for (const JobOperation& operation : operations) {
     if (!waits_for_all(operation.any().kind)) continue;
     timed = timed || operation.last >= 0;
     if (!operation.timed_by_all || operation.records.size() < 2) continue;
     most_ranks = std::max(most_ranks, operation.records.size());
+    const int c = operation.any().communicator;
+    members = std::max(members, job.communicators[static_cast<std::size_t>(c)].ranks);
     count(operation, ranks, tally);
   }
   Lateness found;
@@ -160,6 +177,10 @@ Lateness late_together(const JobLog& job, const std::vector<JobOperation>& opera
     found.blamed += tally.by_rank[rank].operations;
     found.present = std::max(found.present, tally.by_rank[rank].present);
   }
+  if (!is_seldom_chance(tally, group, std::max(most_ranks, static_cast<std::size_t>(members)))) {
+    found.unknown = too_few(found, group);
+    return found;
+  }
   if (!at_full_speed && found.waiting_share < slow_link_share) {
     found.unknown = fmt::format(
         "rank {} is last, but by {:.0f} % of the transfer only, as one slow link would make it "
@@ -181,7 +202,7 @@ Lateness late_together(const JobLog& job, const std::vector<JobOperation>& opera
   return found;
 }
 
-/// Where waiting goes round in all operations, but not in those of each communicator.
+/// Where waiting goes round in all operations, but in those of no communicator.
 void judge_apart(const JobLog& job, const std::vector<JobOperation>& operations,
                  const JobRanks& ranks, bool at_full_speed, Lateness& found) {
   std::map<int, std::vector<JobOperation>> apart;
@@ -193,6 +214,7 @@ void judge_apart(const JobLog& job, const std::vector<JobOperation>& operations,
   std::set<int> late;
   for (const auto& [communicator, own] : apart) {
     const Lateness one = late_together(job, own, ranks, at_full_speed);
+    if (one.spread || !one.unknown.empty()) return;  // what goes round there may have come here
     if (one.late.empty()) continue;
     late.insert(one.late.begin(), one.late.end());
     sum.blamed += one.blamed;

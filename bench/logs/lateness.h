@@ -2,9 +2,9 @@
 //
 // Each operation blames its last rank for the waiting of the others. Lateness is told where the
 // waiting is at least a tenth of the transfers and one rank, or a small group, has four fifths of
-// the blame in at least three operations. Weighing by waiting finds a rank that is late now and
-// then, and passes over operations that follow each other without a gap, where each rank begins
-// when the one before ends and none can be late.
+// the blame in at least three operations, and more than chance would give it. Weighing by waiting
+// finds a rank that is late now and then, and passes over operations that follow each other without
+// a gap, where each rank begins when the one before ends and none can be late.
 //
 // Ends are common where the network is even. A ring of n ranks with one slow link, whose every step
 // takes d, ends between n d and (2n - 2) d: the others seem to wait for half of the transfer in the

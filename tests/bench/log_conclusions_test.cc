@@ -76,6 +76,23 @@ TEST(LatenessTest, TwoThatAreLateByTurnsAreNoGroup) {
   EXPECT_TRUE(found.spread);
 }
 
+// Half of all ranks' blame falls on either of two; what four operations say may be chance, what
+// twelve say is not.
+TEST(LatenessTest, OneOfTwoThatIsLastAFewTimesMayBeChance) {
+  const auto late = [](int, int rank) { return rank == 1 ? 2000.0 : 0.0; };
+  const Lateness few = lateness_with(2, 4, late);
+  EXPECT_THAT(few.late, IsEmpty());
+  EXPECT_NE(few.unknown.find("chance"), std::string::npos) << few.unknown;
+  EXPECT_THAT(lateness_with(2, 12, late).late, ElementsAre(1));
+  EXPECT_THAT(lateness_with(4, 4, late).late, ElementsAre(1))
+      << "one of four is seldom last 4 times";
+  // As long as all others together, one wait is one operation.
+  const auto once = [](int operation, int rank) {
+    return rank == 1 ? (operation == 0 ? 30'000.0 : 400.0) : 0.0;
+  };
+  EXPECT_THAT(lateness_with(2, 12, once).late, IsEmpty());
+}
+
 TEST(LatenessTest, ARankThatIsLastTwiceIsNotToldFromChance) {
   // Most of the waiting is for rank 3, in two operations; each other rank is late a little once.
   const auto twice = [](int operation, int rank) {
