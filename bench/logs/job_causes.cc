@@ -32,20 +32,6 @@ void find_late(const JobLog& job, const JobRanks& ranks, JobVerdict& verdict) {
        late.operations >= 10 ? 0.99 : 0.9});
 }
 
-void find_lost_processors(JobVerdict& verdict) {
-  constexpr double most_of_it = 0.5;
-  constexpr double notable = 0.1;  // of the transfers
-  const Lateness& late = verdict.lateness;
-  if (late.processor_share < most_of_it) return;
-  if (late.waiting_share < notable * (1 - late.processor_share)) return;
-  verdict.causes.push_back({&cause("cpu_busy"),
-                            fmt::format("{:.0f} % of the waiting is for ranks that were ready "
-                                        "before, but had no processor: others "
-                                        "use this machine, or it has fewer processors than ranks",
-                                        100 * late.processor_share),
-                            0.95});
-}
-
 void find_slow_network(JobLog& job, JobVerdict& verdict) {
   const NetworkVerdict& network = verdict.network;
   const double share = network.measured_gbs / std::max(network.expected_gbs, 1e-9);
@@ -173,7 +159,6 @@ void find_choices(const JobLog& job, JobVerdict& verdict) {
 void find_causes(JobLog& job, const JobRanks& ranks, JobVerdict& verdict) {
   find_standstill(job, ranks, verdict);
   find_late(job, ranks, verdict);
-  find_lost_processors(verdict);
   find_slow_network(job, verdict);
   find_host_causes(job, verdict);
   find_choices(job, verdict);

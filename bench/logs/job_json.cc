@@ -67,8 +67,8 @@ void add_verdict(const JobVerdict& verdict, Json& out) {
     out["late_ranks"] = lateness.late;
     out["late_sporadic"] = lateness.sporadic();
   }
-  if (lateness.processor_share > 0) {
-    out["waiting_for_processors"] = rounded(lateness.processor_share, 0.001);
+  if (lateness.held_up_share > 0) {
+    out["waiting_held_up"] = rounded(lateness.held_up_share, 0.001);
   }
   Json unknown = Json::object();
   if (!network.unknown.empty()) unknown["network"] = network.unknown;

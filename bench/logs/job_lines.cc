@@ -25,10 +25,10 @@ std::string network_line(const NetworkVerdict& network) {
 }
 
 /// What nobody is to blame for.
-std::string processor_words(const Lateness& lateness) {
-  if (!(lateness.processor_share > 0)) return {};
-  return fmt::format(", without {:.0f} % of it for ranks that had no processor",
-                     100 * lateness.processor_share);
+std::string held_up_words(const Lateness& lateness) {
+  if (!(lateness.held_up_share > 0)) return {};
+  return fmt::format(" without the {:.0f} % of it for ranks that were held up themselves",
+                     100 * lateness.held_up_share);
 }
 
 std::string late_line(const Lateness& lateness) {
@@ -38,11 +38,11 @@ std::string late_line(const Lateness& lateness) {
   if (lateness.spread) {
     return fmt::format(
         "late rank: none in particular: waiting is {:.0f} % of the transfers{}, by turns for all",
-        100 * lateness.waiting_share, processor_words(lateness));
+        100 * lateness.waiting_share, held_up_words(lateness));
   }
   if (lateness.late.empty()) {
     return fmt::format("late rank: none: waiting is {:.0f} % of the transfers{}",
-                       100 * lateness.waiting_share, processor_words(lateness));
+                       100 * lateness.waiting_share, held_up_words(lateness));
   }
   return fmt::format("late rank: {}{}: last in {} of {} operations", fmt::join(lateness.late, ", "),
                      lateness.sporadic() ? ", now and then" : "", lateness.blamed,

@@ -35,6 +35,9 @@ struct Tally {
   double transfer_us = 0;
   std::int64_t operations = 0;
   std::int64_t waited = 0;
+  std::size_t ranks = 0;    // most that one operation has
+  std::size_t members = 0;  // with those whose logs are missing
+  bool timed = false;       // there are durations
 };
 
 void count(const JobOperation& operation, const JobRanks& ranks, Tally& tally) {
@@ -90,13 +93,13 @@ std::vector<int> blamed_most(const Tally& tally) {
   return group;
 }
 
-/// Whether so much of the blame would seldom fall on `group` of `all` ranks by chance: if each
+/// Whether so much of the blame would seldom fall on `group` of all members by chance: if each
 /// operation had any of them last. A few long waits count as few operations.
-bool is_seldom_chance(const Tally& tally, const std::vector<int>& group, std::size_t all) {
+bool is_seldom_chance(const Tally& tally, const std::vector<int>& group) {
   constexpr double deviations = 2.5;
   double blamed = 0;
   for (const int rank : group) blamed += tally.by_rank.at(rank).waiting_us / tally.waiting_us;
-  const double usual = static_cast<double>(group.size()) / static_cast<double>(all);
+  const double usual = static_cast<double>(group.size()) / static_cast<double>(tally.members);
   const double operations = tally.waiting_us * tally.waiting_us / tally.waiting_squared;
   return blamed - usual >= deviations * std::sqrt(usual * (1 - usual) / operations);
 }
@@ -128,33 +131,37 @@ std::string too_few(const Lateness& found, const std::vector<int>& group) {
       found.waited, found.operations, fmt::join(group, ", "));
 }
 
+Tally tally_of(const JobLog& job, const std::vector<JobOperation>& operations,
+               const JobRanks& ranks) {
+  Tally tally;
+  for (const JobOperation& operation : operations) {
+    if (!waits_for_all(operation.any().kind)) continue;
+    tally.timed = tally.timed || operation.last >= 0;
+    if (!operation.timed_by_all || operation.records.size() < 2) continue;
+    const int c = operation.any().communicator;
+    const int members = job.communicators[static_cast<std::size_t>(c)].ranks;
+    tally.ranks = std::max(tally.ranks, operation.records.size());
+    tally.members = std::max({tally.members, tally.ranks, static_cast<std::size_t>(members)});
+    count(operation, ranks, tally);
+  }
+  return tally;
+}
+
 /// Of all operations together.
 Lateness late_together(const JobLog& job, const std::vector<JobOperation>& operations,
                        const JobRanks& ranks, bool at_full_speed) {
-  Tally tally;
-  std::size_t most_ranks = 0;
-  int members = 0;  // with those whose logs are missing
-  bool timed = false;
-  for (const JobOperation& operation : operations) {
-    if (!waits_for_all(operation.any().kind)) continue;
-    timed = timed || operation.last >= 0;
-    if (!operation.timed_by_all || operation.records.size() < 2) continue;
-    most_ranks = std::max(most_ranks, operation.records.size());
-    const int c = operation.any().communicator;
-    members = std::max(members, job.communicators[static_cast<std::size_t>(c)].ranks);
-    count(operation, ranks, tally);
-  }
+  Tally tally = tally_of(job, operations, ranks);
   Lateness found;
   found.operations = tally.operations;
   found.waited = tally.waited;
   if (tally.operations == 0) {
-    found.unknown = !timed ? "there are no durations in it"
-                           : "there are no operations of which several ranks have a duration";
+    found.unknown = !tally.timed ? "there are no durations in it"
+                                 : "there are no operations of which several ranks have a duration";
     return found;
   }
   found.waiting_share = tally.mean_waiting_us / tally.transfer_us;
   if (tally.any_waiting_us > tally.waiting_us) {
-    found.processor_share = 1 - tally.waiting_us / tally.any_waiting_us;
+    found.held_up_share = 1 - tally.waiting_us / tally.any_waiting_us;
   }
   const bool all_heard = all_are_heard(job, operations, ranks);
   if (found.waiting_share < least_waiting_share) {
@@ -169,7 +176,7 @@ Lateness late_together(const JobLog& job, const std::vector<JobOperation>& opera
     found.unknown = too_few(found, group);
     return found;
   }
-  if (!is_together(group, operations, ranks, most_ranks)) {
+  if (!is_together(group, operations, ranks, tally.ranks)) {
     found.spread = true;
     return found;
   }
@@ -177,8 +184,10 @@ Lateness late_together(const JobLog& job, const std::vector<JobOperation>& opera
     found.blamed += tally.by_rank[rank].operations;
     found.present = std::max(found.present, tally.by_rank[rank].present);
   }
-  if (!is_seldom_chance(tally, group, std::max(most_ranks, static_cast<std::size_t>(members)))) {
-    found.unknown = too_few(found, group);
+  if (!is_seldom_chance(tally, group)) {
+    found.unknown = fmt::format(
+        "most of the waiting is for rank {}, but in so few long waits that it may be chance",
+        fmt::join(group, ", "));
     return found;
   }
   if (!at_full_speed && found.waiting_share < slow_link_share) {

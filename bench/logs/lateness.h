@@ -12,8 +12,8 @@
 // lateness.
 //
 // Where ranks share too few processors, one of them comes last whenever it was not given one, and
-// for all of a short run it may be the same: where the log says how long ranks were ready without a
-// processor, that is nobody's lateness.
+// for all of a short run it may be the same: where the log says how long each was at its own work,
+// that is nobody's lateness.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct Lateness {
   std::int64_t blamed = 0;      // of those, the ones in which a rank of `late` came last
   std::int64_t present = 0;     // operations that a rank of `late` has a duration of
   double waiting_share = 0;     // mean waiting of the other ranks over the transfers
-  double processor_share = 0;   // of all waiting, that for ranks which had no processor
+  double held_up_share = 0;     // of all waiting, that for ranks which were held up themselves
   bool spread = false;          // there is waiting, but not for a few particular ranks
   /// Late in less than half of the operations in which its log shows it.
   bool sporadic() const { return !late.empty() && 2 * blamed < present; }

@@ -99,8 +99,10 @@ class ProfileReader {
     const std::uint64_t kept = std::min(header_.calls, header_.capacity);
     const std::uint64_t there = (text_.size() - calls_at) / sizeof(MpiCallRecord);
     if (there >= kept) check_sum(text_, header_, file_);
-    for (std::uint64_t i = 0; i < std::min(kept, there); ++i) {
-      take(value_at<MpiCallRecord>(text_, calls_at + i * sizeof(MpiCallRecord)));
+    for (std::uint64_t i = 0; i < kept; ++i) {
+      const std::uint64_t slot = (header_.calls + i) % kept;  // the oldest first
+      if (slot >= there) continue;
+      take(value_at<MpiCallRecord>(text_, calls_at + slot * sizeof(MpiCallRecord)));
     }
     count_losses(kept, there);
   }
@@ -136,8 +138,12 @@ class ProfileReader {
     record.bytes = call.bytes;
     record.elements = elements_of(call);
     record.start_us = static_cast<double>(call.start_ns) * 1e-3 + behind_us(header_, call.start_ns);
-    record.delayed_us = static_cast<float>(call.delayed_us);
+    if (last_end_ns_ > 0) {
+      const auto own = static_cast<float>(call.start_ns - last_end_ns_) * 1e-3F;
+      record.own_us = own - static_cast<float>(call.delayed_us);
+    }
     if (call.duration_ns > 0) {
+      last_end_ns_ = call.start_ns + call.duration_ns;
       record.duration_us = static_cast<double>(call.duration_ns) * 1e-3;
     } else if (call.non_blocking == 0) {
       record.state = RecordState::started;
@@ -174,6 +180,7 @@ class ProfileReader {
   JobLog& job_;
   ProfileHeader header_;
   int process_ = -1;
+  std::int64_t last_end_ns_ = 0;    // of the call before
   std::vector<int> communicators_;  // of the job, by index in the file; -1: damaged
   std::vector<int> ranks_;
 };

@@ -75,7 +75,7 @@ void compare_starts(const JobLog& job, JobOperation& operation) {
   operation.last = last->rank;
   operation.transfer_us = last->duration_us;
   operation.last_start_us = last->start_us;
-  operation.last_delayed_us = last->delayed_us;
+  operation.last_own_us = last->own_us;
 }
 
 bool sizes_agree(std::span<const LogRecord> records) {

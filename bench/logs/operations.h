@@ -11,13 +11,15 @@
 //
 //   last to arrive = argmax start(r), transfer = its duration, waiting of r = max start - start(r)
 //
-// Where it also says how long each rank was ready before but had no processor, the last to arrive
-// is not to blame for what it was held up by longer than the one that waits.
+// Where it also says how long each rank was at its own work before, the last to arrive is to blame
+// as far as that was longer than the work of the one that waits: all else it was held up itself,
+// without a processor or in the collective before.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <span>
 #include <string>
@@ -32,8 +34,8 @@ struct JobOperation {
   double transfer_us = unknown_time;    // least duration; NaN if there is none to compare
   int last = -1;                        // the rank in the communicator that has it
   double last_start_us = unknown_time;  // when that was, on a clock of all; NaN: there is none
-  float last_delayed_us = 0;            // of the time before, without a processor
-  bool timed_by_all = false;            // every rank whose log is there has a duration here
+  float last_own_us = std::numeric_limits<float>::quiet_NaN();  // and how long at its own work
+  bool timed_by_all = false;  // every rank whose log is there has a duration here
 
   /// How long a rank with a duration waited for the last to arrive.
   double waiting_us(const LogRecord& record) const {
@@ -42,9 +44,9 @@ struct JobOperation {
   }
   /// Of that, what the last to arrive is to blame for.
   double blamed_us(const LogRecord& record) const {
-    const double delay = last_delayed_us - record.delayed_us;
     const double waiting = waiting_us(record);
-    return delay > 0 ? std::max(0.0, waiting - delay) : waiting;
+    const double longer = last_own_us - record.own_us;
+    return std::isnan(longer) ? waiting : std::clamp(longer, 0.0, waiting);
   }
   const LogRecord& any() const { return records.front(); }
   /// Collectives that it stands for, at least 1.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sched.h>
 
 #include "tests/cli/invoke.h"
 
@@ -50,6 +51,23 @@ TEST_F(ProfileTest, AnUnchangedProgramIsRecordedAndItsLateRankNamed) {
   const CommandOutcome again = invoke(folder_, {"logs", "records"});
   EXPECT_THAT(again.out, AllOf(HasSubstr("# MPI profile: 4 files"), HasSubstr("late rank: 2"),
                                HasSubstr("all-gather"), HasSubstr("MPI_COMM_WORLD")));
+}
+
+// On one processor the ranks come one after the other, each after it was ready.
+TEST_F(ProfileTest, RanksThatShareAProcessorAreRecordedAsWaitingForIt) {
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  int processor = 0;
+  while (CPU_ISSET(processor, &allowed) == 0) ++processor;
+  if (is_missing("taskset") || !std::filesystem::exists("/proc/thread-self/schedstat")) {
+    GTEST_SKIP() << "no taskset, or a kernel that does not count";
+  }
+  const Outcome outcome = profile({"--json"}, {"taskset", "-c", std::to_string(processor),
+                                               PROFILED_JOB, "40", "65536", "3000"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json report = json::parse(outcome.out);
+  ASSERT_TRUE(report.contains("waiting_held_up")) << report;
+  EXPECT_GT(report["waiting_held_up"], 0.1);
 }
 
 TEST_F(ProfileTest, TheExitCodeIsTheProgramsAndWhatItLeftIsReported) {
