@@ -99,9 +99,8 @@ class ProfileReader {
     const std::uint64_t kept = std::min(header_.calls, header_.capacity);
     const std::uint64_t there = (text_.size() - calls_at) / sizeof(MpiCallRecord);
     if (there >= kept) check_sum(text_, header_, file_);
-    for (std::uint64_t i = 0; i < kept; ++i) {
-      const std::uint64_t slot = (header_.calls + i) % kept;  // the oldest first
-      if (slot >= there) continue;
+    for (std::uint64_t i = 0; i < std::min(kept, there); ++i) {
+      const std::uint64_t slot = there < kept ? i : (header_.calls + i) % kept;  // the oldest first
       take(value_at<MpiCallRecord>(text_, calls_at + slot * sizeof(MpiCallRecord)));
     }
     count_losses(kept, there);

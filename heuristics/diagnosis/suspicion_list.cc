@@ -12,11 +12,14 @@ namespace collbench {
 namespace {
 
 /// How often a cause is at fault, where it can be: alike but for those that issues report more
-/// often (GPUDirect, NVLS), and for LL, which has to be asked for. Congestion is reported of more
-/// than two nodes only.
+/// often (GPUDirect, NVLS) or once (steps), and for LL, which has to be asked for. Congestion is
+/// reported of more than two nodes only.
 double frequency_of(std::string_view name, bool pair) {
-  static const std::map<std::string_view, double> unusual = {
-      {"gdr_off", 1.5}, {"nvls_off", 2}, {"ll_at_large", 0.3}, {"network_slow", 0.1}};
+  static const std::map<std::string_view, double> unusual = {{"gdr_off", 1.5},
+                                                             {"nvls_off", 2},
+                                                             {"step_cost", 0.4},
+                                                             {"ll_at_large", 0.3},
+                                                             {"network_slow", 0.1}};
   if (name == "congestion") return pair ? 0.15 : 2;
   const auto found = unusual.find(name);
   return found == unusual.end() ? 1 : found->second;
