@@ -1,11 +1,15 @@
 #include "cli/declare.h"
 
+#include <algorithm>
 #include <iostream>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include "cli/exit_code.h"
 #include "cli/terminal.h"
@@ -31,13 +35,42 @@ int carry_out(const CLI::App& app, std::span<const OptionRow> rows, SettingsActi
   return code;
 }
 
+/// The options of commands that were added, until it is known which are asked for: CLI11 takes as
+/// long for those of all commands as a choice on a fitted machine takes.
+auto& undeclared() {
+  static std::vector<std::pair<CLI::App*, std::span<const OptionRow>>> all;
+  return all;
+}
+
+/// Whether any setting comes from the environment: then those of all commands must be known.
+bool has_variables() {
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    if (std::string_view(*entry).starts_with("COLLBENCH_")) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+void declare_asked_options(CLI::App& app, int argc, char** argv) {
+  const auto named = std::as_const(app).get_subcommands(
+      [&](const CLI::App* command) { return argc > 1 && command->get_name() == argv[1]; });
+  const CLI::App* asked = named.empty() ? nullptr : named.front();
+  constexpr std::string_view about_all[] = {"run", "help", "completion"};
+  const bool all = asked == nullptr || has_variables() ||
+                   std::ranges::find(about_all, asked->get_name()) != std::end(about_all);
+  for (const auto& [command, rows] : undeclared()) {
+    if (all || command == asked || command->get_parent() == asked) declare_options(*command, rows);
+  }
+  undeclared().clear();
+  app.set_version_flag("--version,-V", std::string(), "print the version");
+}
 
 CLI::App& add_command(CLI::App& parent, const std::string& name, const std::string& help,
                       std::span<const OptionRow> rows, Action& action,
                       std::function<int(const CLI::App&)> run) {
   CLI::App* command = parent.add_subcommand(name, help);
-  declare_options(*command, rows);
+  undeclared().emplace_back(command, rows);
   command->require_subcommand(0, 1);
   command->allow_extras();
   command->callback([command, &action, run = std::move(run)] {
@@ -63,10 +96,9 @@ CLI::App& add_command_group(CLI::App& parent, const std::string& name, const std
 void add_default_command(CLI::App& app, const std::string& name, const std::string& help,
                          std::span<const OptionRow> rows, Action& action, SettingsAction* run,
                          SettingsFiles* files) {
-  declare_options(app, rows);
+  undeclared().emplace_back(&app, rows);
   app.require_subcommand(0, 1);
   app.allow_extras();
-  app.set_version_flag("--version,-V", std::string(), "print the version");
   CLI::App* command = app.add_subcommand(name, help);
   command->fallthrough();
   command->set_help_flag();

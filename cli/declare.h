@@ -26,6 +26,10 @@ AddCommand add_run, add_simulate, add_sweep, add_train, add_select, add_merge, a
     add_algos, add_synth, add_tune, add_topo, add_logs, add_profile, add_doctor, add_completion,
     add_help, add_version;
 
+/// After all commands were added: declares the options of the command that the first argument
+/// names, and of those below it; of all commands where it names none, or one that is about all.
+void declare_asked_options(CLI::App& app, int argc, char** argv);
+
 /// The help of the command that was chosen: `app`'s own when none was, or when it is `run`.
 std::string help_text(const CLI::App& app, bool brief);
 
@@ -35,8 +39,9 @@ void refuse_leftovers(const CLI::App& app);
 /// "collbench 0.1.0", and in how many words more: compiler, build type, back ends.
 std::string version_text();
 
-/// Declares a command below `parent`. When the parse chooses it, and none of the commands below it,
-/// `action` becomes `run` with what was parsed. `rows` outlive the parse.
+/// Adds a command below `parent`, whose options declare_asked_options() declares. When the parse
+/// chooses it, and none of the commands below it, `action` becomes `run` with what was parsed.
+/// `rows` outlive the parse.
 CLI::App& add_command(CLI::App& parent, const std::string& name, const std::string& help,
                       std::span<const OptionRow> rows, Action& action,
                       std::function<int(const CLI::App&)> run);

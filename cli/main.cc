@@ -54,6 +54,7 @@ int dispatch(CLI::App& app, int argc, char** argv) {
                           add_profile, add_doctor,    add_completion, add_help,     add_version}) {
     add(app, action);
   }
+  declare_asked_options(app, argc, argv);
   for (int i = 1; i < argc; ++i) {
     const std::string shown = printable(argv[i]);
     require(shown == argv[i] || std::strchr(argv[i], '\n') != nullptr,

@@ -19,6 +19,9 @@ namespace {
 
 constexpr double element_bytes = 4;  // of the tables measured
 constexpr double unseen_noise = 0.15;
+/// Of a build of the library that was not measured on this system: half of the variance of the
+/// priors by technology (0.6 to 0.7), whose other half is the network, which is the same.
+constexpr double other_build_noise = 0.45;
 constexpr double per_size_doubling = 0.055;
 constexpr double least_per_doubling = 0.05;
 constexpr double most_per_doubling = 0.6;
@@ -42,6 +45,7 @@ struct StructuralModel::Data {
   CarriedResiduals residuals;
   MeasuredRange range;
   std::map<std::string, MeasuredRange> by_algorithm;
+  std::set<std::string> libraries;
   std::map<std::pair<MethodKey, Scale>, TimeCurve> curves;
 
   PlayedMethod named(const MethodKey& method, const Scale& scale) const {
@@ -174,6 +178,7 @@ StructuralModel::StructuralModel(Interconnect interconnect, const std::vector<Me
   for (const MeasuredTime& point : data->points) {
     data->range.add(point);
     data->by_algorithm[point.algorithm].add(point);
+    data->libraries.insert(point.library);
     data->curves[{method_of(point), point.scale}][point.bytes.count] = point.time.count();
   }
   data->choices = LibraryChoices(data->points);
@@ -224,9 +229,10 @@ Estimate StructuralModel::estimate(const MethodKey& method, const Scale& scale, 
   const MeasuredRange& range = own == data.by_algorithm.end() ? data.range : own->second;
   const double sizes = range.doublings_to_size(bytes);
   const double unseen = own == data.by_algorithm.end() ? unseen_noise : 0;
+  const double build = data.libraries.count(method.library) > 0 ? 0 : other_build_noise;
   const double deviation = std::hypot(
       std::hypot(data.model->noise, data.fit.per_doubling * range.doublings_to(scale.extent())),
-      unseen, per_size_doubling * sizes);
+      std::hypot(unseen, build), per_size_doubling * sizes);
   Estimate estimate;
   estimate.time = Seconds{std::exp(data.log_time(method, scale, bytes)) * 1e-6};
   estimate.low = estimate.time * std::exp(-eighty_percent * deviation);

@@ -175,6 +175,18 @@ TEST_F(UsageTest, AVariableThatIsNoSettingIsRefused) {
   EXPECT_EQ(misspelt.code, 2);
   EXPECT_THAT(misspelt.err, HasSubstr("COLLBENCH_WORKRES is no setting of collbench. Did you mean "
                                       "'COLLBENCH_WORKERS'?"));
+  // Of another command, whose options are not declared unless a variable asks for them.
+  const CommandOutcome other = invoke(folder_, {"algos", "list"}, {{"COLLBENCH_MODEL", "mlp"}});
+  EXPECT_EQ(other.code, 0) << other.err;
+}
+
+TEST_F(UsageTest, OptionsOfTheCommandAskedForAreDeclaredWhereverItStands) {
+  expect_usage_error({"select", "--worker", "8"}, "'--workers'");
+  expect_usage_error({"topo", "show", "--frm", "x"}, "'--from'");
+  EXPECT_THAT(run({"select", "--help"}).out, HasSubstr("--explain"));
+  EXPECT_THAT(run({"help", "select"}).out, HasSubstr("--explain"));
+  EXPECT_THAT(run({"--help"}).out, HasSubstr("--version"));
+  EXPECT_THAT(run({"run", "--list", "--algo", "ring", "-W", "2"}).out, HasSubstr("ring"));
 }
 
 TEST_F(UsageTest, FlagsOfOtherBenchmarksAreAnsweredWithOurs) {

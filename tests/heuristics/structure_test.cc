@@ -121,6 +121,16 @@ TEST(StructuralModelTest, PredictsAMethodThatWasNeverMeasured) {
   }
 }
 
+TEST(StructuralModelTest, AnotherBuildOfTheLibraryIsPredictedAlikeAndLessSurely) {
+  const StructuralModel model(Interconnect::switched,
+                              made_rows({8, 16}, {"ring", "recursive_doubling"}));
+  const auto width = [&](const char* library) {
+    const Estimate estimate = model.estimate(method(library, "ring"), {64, 64}, Bytes{1 << 20});
+    return std::log(estimate.high / estimate.low) / (2 * 1.2816);
+  };
+  EXPECT_NEAR(width("another mpi"), std::hypot(width("mpi"), 0.45), 1e-6);
+}
+
 TEST(StructuralModelTest, AtMeasuredPointsItIsTheMeasurementAndFarFromThemLessSure) {
   std::vector<MeasuredTime> rows = made_rows({8, 16}, {"ring", "recursive_doubling"});
   for (MeasuredTime& row : rows) {
