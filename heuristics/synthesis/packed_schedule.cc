@@ -30,6 +30,7 @@ class PieceLayout {
     }
     for (const auto& of_block : trees) slots_ = std::max(slots_, of_block.size());
     for (const auto& of_block : trees) place(packing, of_block);
+    cut(tracks_ > 1 && longest_way(packing) > 2);
   }
 
   /// The tree of each slot.
@@ -38,8 +39,9 @@ class PieceLayout {
   std::int64_t chunks() const { return static_cast<std::int64_t>(trees_.size()) * pieces_; }
 
   Partition partition() const {
-    return [layout = *this](int chunk, std::int64_t count, int element_bytes) {
-      return layout.first_element(chunk, count, element_bytes);
+    return [layout = std::make_shared<const PieceLayout>(*this)](int chunk, std::int64_t count,
+                                                                 int element_bytes) {
+      return layout->first_element(chunk, count, element_bytes);
     };
   }
 
@@ -64,7 +66,7 @@ class PieceLayout {
     const std::int64_t begin = share_start(block, blocks_, count);
     const auto all = static_cast<double>(share_start(block + 1, blocks_, count) - begin);
     const double from = slot % slots_ == 0 ? 0 : ends_[slot - 1];
-    const double share = from + (ends_[slot] - from) * pieces_before(chunk % pieces_);
+    const double share = from + (ends_[slot] - from) * cuts_[chunk % pieces_];
     const std::int64_t line = std::max(1, 64 / element_bytes);
     const auto at = static_cast<std::int64_t>(std::llround(all * share));
     const bool is_large =
@@ -72,13 +74,24 @@ class PieceLayout {
     return begin + (is_large ? at / line * line : at);
   }
 
-  /// The share of a slot that comes before piece `piece`. The first pieces of tracks grow from one
-  /// track to the next, so that tracks are not in step.
-  double pieces_before(int piece) const {
-    const auto before = [this](double n) {
-      return n < tracks_ ? n * (n + 1) / (2.0 * tracks_) : n - (tracks_ - 1) / 2.0;
-    };
-    return before(piece) / before(pieces_);
+  // Tracks in step would all wait for the latency of their messages at the same time. The first
+  // pieces grow from one track to the next. Where pieces are passed on, and so wait for each other,
+  // that does not last: later ones `differ`, for some turns each.
+  void cut(bool differ) {
+    constexpr int alike_turns = 16;
+    constexpr double spread = 0.7;         // of a piece, from the smallest to the largest
+    constexpr double by_track = 0.618034;  // fractions of their multiples are spread evenly
+    constexpr double by_turn = 0.754878;
+    cuts_.assign(1, 0);
+    for (int piece = 0; piece < pieces_; ++piece) {
+      const int track = piece % tracks_;
+      const int turn = piece / tracks_;
+      const double place = by_track * track + by_turn * (turn / alike_turns);
+      const double more = differ ? spread * (place - std::floor(place) - 0.5) : 0;
+      cuts_.push_back(cuts_.back() + (turn == 0 ? (track + 1.0) / tracks_ : 1 + more));
+    }
+    const double all = cuts_.back();
+    for (double& at : cuts_) at /= all;
   }
 
   int pieces_;
@@ -87,6 +100,7 @@ class PieceLayout {
   std::size_t slots_ = 0;  // of each block
   std::vector<std::size_t> trees_;
   std::vector<double> ends_;  // by slot, as a share of its block
+  std::vector<double> cuts_;  // where each piece begins, as a share of its slot
 };
 
 /// What every rank does with the pieces of every tree, and how many rounds after the first.
@@ -229,7 +243,7 @@ Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, 
   constexpr double well_filled = 150;   // pieces per hop: filling then costs some thousandths
   constexpr double ill_filled = 16;     // the least where there are too many messages
   constexpr double filling = 0.6;       // of a round per hop: links are partly used meanwhile
-  constexpr double spare = 6;           // of a round over its latency, so that tracks fill links
+  constexpr double spare = 5;           // of a round over its latency, so that tracks fill links
   const RankPaths paths(topology);
   double latency = 0;
   for (const PackedTree& tree : packing.trees) {

@@ -10,7 +10,8 @@
 // A rank cannot begin a round before it has all messages of the last, so a schedule in step leaves
 // links idle for a latency per round. Pieces are therefore dealt out to tracks
 // (algorithms/schedule.h), each of which keeps its own step: while the messages of one are under
-// way, those of the others use the links.
+// way, those of the others use the links. Links share their rate equally, so tracks of equal pieces
+// would come into step with each other and all wait at once: their pieces differ.
 #pragma once
 
 #include <string>

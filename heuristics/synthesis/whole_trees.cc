@@ -15,6 +15,10 @@ constexpr double steepness[] = {30, 120, 500, 2000};
 constexpr double most_work = 2e8;  // loads of trees to look at: some seconds
 // Of a time: more trees leave fewer pieces for each, and so longer filling.
 constexpr double each_tree_costs = 3e-5;
+// Of a time, if all links are full: real messages are never quite on time, and where a link has
+// time to spare a late one does not make the next late.
+constexpr double crowding_costs = 1e-3;
+constexpr double nearly_full = 0.97;
 constexpr double most_asked = 24000;   // over the ranks: for trees, at each multiple
 constexpr double depth_strain = 0.05;  // of a hop of a tree: a full link has 1
 constexpr std::size_t most_recent = 300;
@@ -40,6 +44,13 @@ class MultipleSearch {
       }
     }
     return *std::max_element(fill_.begin(), fill_.end());
+  }
+  /// The share of links that have no time to spare.
+  double crowding() const {
+    const double full = nearly_full * *std::max_element(fill_.begin(), fill_.end());
+    const auto is_full = [full](double fill) { return fill >= full; };
+    return static_cast<double>(std::ranges::count_if(fill_, is_full)) /
+           static_cast<double>(fill_.size());
   }
   const std::vector<int>& counts() const { return counts_; }
   /// Whether that share of all work has been done.
@@ -187,7 +198,7 @@ class MultipleSearch {
 std::vector<std::pair<double, int>> promising_multiples(const TreePricer& pricer,
                                                         const std::vector<double>& weights,
                                                         double target, int most) {
-  constexpr double nearly_full = 0.999;
+  constexpr double hardly_empty = 0.999;
   constexpr double of_search = 0.25;  // of a time, with one tree
   constexpr double few = 16;          // trees: soon tried
   std::vector<double> fill(pricer.capacity().size(), 0);
@@ -198,7 +209,7 @@ std::vector<std::pair<double, int>> promising_multiples(const TreePricer& pricer
   }
   std::set<double> full;  // capacities, in shares of the vector
   for (std::size_t l = 0; l < fill.size(); ++l) {
-    if (fill[l] > nearly_full) full.insert(pricer.capacity()[l] * target);
+    if (fill[l] > hardly_empty) full.insert(pricer.capacity()[l] * target);
   }
   std::vector<std::pair<double, int>> made;
   for (int of_each = 1; of_each * pricer.roots() <= most; ++of_each) {
@@ -226,11 +237,13 @@ std::vector<int> whole_multiples(TreePricer& pricer, const std::vector<double>& 
   // Whether that is as good as can be asked for.
   const auto is_enough = [&](int of_each) {
     const double time = search.run(weights, of_each);
-    const double whole = time + each_tree_costs * of_each * pricer.roots();
-    if (whole >= least) return false;
-    least = whole;
-    best = search.counts();
-    return time <= 1 + tolerance;
+    const int trees = of_each * pricer.roots();
+    const double whole = time + each_tree_costs * trees + crowding_costs * search.crowding();
+    if (whole < least) {
+      least = whole;
+      best = search.counts();
+    }
+    return time <= 1 + tolerance && trees >= pricer.ranks() - 1;
   };
   // Growing numbers find trees that larger ones need as well; then those that promise most.
   bool is_done = false;
