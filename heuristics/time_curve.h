@@ -24,4 +24,8 @@ double time_at(const TimeCurve& curve, double bytes);
 /// How far a size lies outside those measured, in doublings; 0 between them. Requires as above.
 double doublings_outside(const TimeCurve& curve, double bytes);
 
+/// What must be gained, for each such doubling, to leave a library's own choice there: it knows its
+/// hardware at sizes that nobody measured.
+inline constexpr double worth_leaving_default = 0.02;
+
 }  // namespace collbench

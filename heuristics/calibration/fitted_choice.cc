@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include "heuristics/time_curve.h"
+
 namespace collbench {
 namespace {
 
@@ -72,6 +74,29 @@ void keep_the_known(const KnownTimes& known, std::vector<FittedCandidate>& candi
   std::rotate(candidates.begin(), best, std::next(best));
 }
 
+/// Moves the library's own choice to the front outside the sizes that were measured of it at this
+/// very scale, unless enough is gained by another.
+void keep_default(const std::vector<MeasuredTime>& points, const Scale& scale, Bytes bytes,
+                  std::vector<FittedCandidate>& candidates) {
+  const auto own = std::ranges::find_if(candidates, [](const FittedCandidate& candidate) {
+    return is_library_default(candidate.method.algorithm);
+  });
+  if (own == candidates.end() || own == candidates.begin()) return;
+  TimeCurve curve;
+  for (const MeasuredTime& point : points) {
+    const bool is_own = point.algorithm == own->method.algorithm &&
+                        point.library == own->method.library && point.system == own->method.system;
+    if (is_own && point.scale == scale) curve[point.bytes.count] = point.time.count();
+  }
+  if (curve.empty()) return;
+  const double outside =
+      doublings_outside(curve, static_cast<double>(std::max<std::int64_t>(bytes.count, 1)));
+  const double enough = 1 - worth_leaving_default * outside;
+  if (outside == 0 || candidates.front().counted < own->counted * enough) return;
+  own->is_default = true;
+  std::rotate(candidates.begin(), own, std::next(own));
+}
+
 bool is_measured_scale(const std::vector<MeasuredTime>& points, const Scale& scale) {
   return std::any_of(points.begin(), points.end(), [&](const MeasuredTime& point) {
     return point.scale.ranks == scale.ranks && point.scale.nodes == scale.nodes;
@@ -129,7 +154,10 @@ std::vector<FittedCandidate> rank_methods(const Calibration& calibration,
   }
   if (candidates.size() < 2) return candidates;
   const std::vector<MeasuredTime> points = calibration.points();
-  if (is_measured_scale(points, scale)) return candidates;
+  if (is_measured_scale(points, scale)) {
+    keep_default(points, scale, bytes, candidates);
+    return candidates;
+  }
   KnownTimes known;
   const std::string& system = candidates.front().method.system;
   for (const MeasuredTime& row : times_at_largest_scale(points, system, scale, bytes)) {

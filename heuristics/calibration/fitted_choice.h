@@ -19,6 +19,7 @@ struct FittedCandidate {
   bool is_tied = false;     // within `tie` of the fastest
   bool may_change = false;  // stand for another schedule than where it was measured
   bool is_kept = false;     // for what it did at the largest scale measured, not for its time
+  bool is_default = false;  // kept, as the library's own choice, outside the sizes measured
   std::string instead;      // what the estimate rests on if the method was not measured
 };
 
@@ -26,7 +27,8 @@ struct FittedCandidate {
 /// measured, the first of those tied is the one that was the fastest at the largest scale measured;
 /// a name that may stand for another schedule there comes first only if all that are tied do. The
 /// fastest at the largest scale measured also stays the choice unless the 80 % interval of the
-/// difference says that another one is faster.
+/// difference says that another one is faster. At a scale that was measured, outside its sizes, the
+/// library's own choice is left for a gain of worth_leaving_default only.
 std::vector<FittedCandidate> rank_methods(const Calibration& calibration,
                                           std::span<const MethodKey> methods, const Scale& scale,
                                           Bytes bytes);

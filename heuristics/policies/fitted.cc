@@ -116,6 +116,11 @@ std::optional<Answer> ask_fitted(const Question& question) {
     answer.reason +=
         fmt::format("; kept as the fastest at the largest scale measured: {} is not surely faster",
                     full_name(ranked[1].method.algorithm, ranked[1].method.protocol));
+  } else if (best.is_default) {
+    answer.reason += fmt::format(
+        "; the library's own choice, which {} does not beat by enough at a size that was not "
+        "measured",
+        full_name(ranked[1].method.algorithm, ranked[1].method.protocol));
   } else {
     explain_ties(ranked, answer);
   }

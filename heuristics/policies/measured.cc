@@ -22,8 +22,7 @@
 namespace collbench {
 namespace {
 
-constexpr double worth_leaving = 0.02;  // for each doubling outside the sizes measured
-constexpr double repeat_noise = 0.02;   // relative; medians of our runs repeat within it
+constexpr double repeat_noise = 0.02;  // relative; medians of our runs repeat within it
 
 bool is_of(const MeasuredTime& row, const Question& question) {
   if (!question.backend.empty() && row.library != question.backend) return false;
@@ -142,7 +141,7 @@ void keep_default(const CurveTable& table, double size, Answer& answer) {
   for (const Candidate& c : answer.candidates) {
     if (!c.refused.empty() || !is_library_default(c.algorithm)) continue;
     const double outside = doublings_outside(table.of(c), size);
-    if (outside == 0 || best < *c.time * (1 - worth_leaving * outside)) return;
+    if (outside == 0 || best < *c.time * (1 - worth_leaving_default * outside)) return;
     take(c,
          fmt::format("{} is the library's own choice and {:.3g} % from the fastest, "
                      "which is too little at a size that was not measured",

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <map>
 #include <mutex>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -63,23 +62,31 @@ struct RankRound {
   Rank partner = -1;
 };
 
+/// Ascending, each once.
+void keep_distinct(std::vector<Rank>& ranks) {
+  std::ranges::sort(ranks);
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+}
+
 RankRound read_rank(const ResolvedRound& round, Rank rank, double chunk) {
   RankRound read;
-  std::set<Rank> targets;
-  std::set<Rank> origins;
+  std::vector<Rank> targets;
+  std::vector<Rank> origins;
   for (const Op& send : round.sends()) {
     read.sent += chunk * send.chunks.count;
-    targets.insert(send.peer);
+    targets.push_back(send.peer);
   }
   for (const Receipt& receipt : round.receipts()) {
     read.reduced += chunk * receipt.chunks.count * receipt.additions();
     for (const Rank source : round.sources(receipt)) {
-      if (source != rank) origins.insert(source);
+      if (source != rank) origins.push_back(source);
     }
   }
+  keep_distinct(targets);
+  keep_distinct(origins);
   if (!targets.empty()) {
     read.sent /= static_cast<double>(targets.size());
-    read.partner = *targets.begin();
+    read.partner = targets.front();
   }
   if (!origins.empty()) read.reduced /= static_cast<double>(origins.size());
   read.peers = static_cast<double>(std::max(targets.size(), origins.size()));
@@ -194,8 +201,9 @@ AxisTrack read_track(const Schedule& schedule, const std::vector<int>& axes) {
     std::vector<std::pair<int, int>> messages;
     for (int c = 0; c < length; ++c) {
       resolve(track, c * stride, runs[i], resolved);
-      std::set<Rank> peers;
-      for (const Op& send : resolved.sends()) peers.insert(send.peer);
+      std::vector<Rank> peers;
+      for (const Op& send : resolved.sends()) peers.push_back(send.peer);
+      keep_distinct(peers);
       for (const Rank peer : peers) messages.emplace_back(c, on_axis(c * stride, peer, axes).to);
     }
     round.load = busiest_link(length, messages);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "heuristics/calibration/calibration.h"
+#include "heuristics/calibration/fitted_choice.h"
 #include "heuristics/structure/ignored_requests.h"
 #include "heuristics/structure/structural_model.h"
 
@@ -190,6 +191,26 @@ TEST(StructuralModelTest, ANameThatFallsBackMayChangeOnlyWhereWhatItStandsForDoe
   EXPECT_FALSE(fitted.may_change(collnet, {32, 8}, Bytes{512 << 20})) << "the ring at both";
   EXPECT_TRUE(fitted.may_change(collnet, {2048, 512}, Bytes{32 << 20}))
       << "the ring on 4 nodes, the tree on 512";
+}
+
+TEST(FittedChoiceTest, OutsideTheSizesMeasuredALibrarysOwnChoiceIsLeftForAGainOnly) {
+  const auto first_choice = [](double slower, Bytes bytes) {
+    std::vector<MeasuredTime> rows = made_rows({16}, {"ring", "recursive_doubling"});
+    for (MeasuredTime row : made_rows({16}, {"recursive_doubling"})) {
+      row.algorithm = "default_mpich";
+      row.time *= slower;
+      rows.push_back(row);
+    }
+    const Calibration calibration(rows);
+    std::vector<MethodKey> methods;
+    for (const MeasuredMethod& each : calibration.measured()) methods.push_back(each.method);
+    return rank_methods(calibration, methods, {16, 16}, bytes).front();
+  };
+  const FittedCandidate kept = first_choice(1.03, Bytes{4});
+  EXPECT_EQ(kept.method.algorithm, "default_mpich") << "6 doublings below: 12 % are noise";
+  EXPECT_TRUE(kept.is_default);
+  EXPECT_EQ(first_choice(1.5, Bytes{128}).method.algorithm, "recursive_doubling");
+  EXPECT_EQ(first_choice(1.03, Bytes{256}).method.algorithm, "recursive_doubling") << "measured";
 }
 
 TEST(StructuralModelTest, AChoiceThatTookARingIsWhatFellBackToTheRing) {
