@@ -9,6 +9,7 @@
 #include "tests/bench/scripted_world.h"
 
 #include "bench/measure/stamps.h"
+#include "bench/measure/stopping_rule.h"
 #include "core/error.h"
 
 namespace collbench {
@@ -92,6 +93,39 @@ TEST(SamplerTest, NoSeriesIsLongerThanWasAskedFor) {
   // Warm-up, the timed ones, five batches, and the checks before and after.
   EXPECT_GE(calls, 2 + 12 + 5 * 12);
   EXPECT_LE(calls, 2 + 12 + 5 * 12 + 5);
+}
+
+// As on a busy machine: by the median thousands would fit.
+TEST(SamplerTest, SeriesAreAsLongAsTheMeanAllowsWhereFewIterationsTakeAllTheTime) {
+  std::atomic<int> calls{0};
+  const auto count_calls = [&](Rank, std::vector<float>&) { ++calls; };
+  const auto clock_of = [](Rank) {  // every third iteration takes 100 ms, the others a microsecond
+    return [reading = std::int64_t{0}, now = std::int64_t{0}]() mutable {
+      now += ++reading % 6 == 0 ? 100'000'000 : 1000;
+      return now;
+    };
+  };
+  const Measurement measured = sample_naively(small_case(1), few(12), count_calls, clock_of)[0];
+  EXPECT_THAT(measured.back_to_back_ns, SizeIs(5));
+  EXPECT_LE(calls, 2 + 12 + 5 * 2 + 5);
+}
+
+TEST(SamplerTest, AnAutomaticRunWhoseTimeIsSpentHasNeitherSeriesNorASecondCheckOfWhatIsKnown) {
+  Sampling sampling;
+  sampling.max_time = Seconds{1e-9};
+  for (const Buffers buffers : {Buffers::produced, Buffers::hot}) {
+    Case point = small_case(1);
+    point.buffers = buffers;
+    std::atomic<int> calls{0};
+    const auto count_calls = [&](Rank, std::vector<float>&) { ++calls; };
+    const Measurement measured = sample_naively(point, sampling, count_calls)[0];
+    EXPECT_THAT(measured.latency_ns, SizeIs(StoppingRule::least));
+    EXPECT_THAT(measured.back_to_back_ns, testing::IsEmpty());
+    EXPECT_EQ(measured.wrong, 0);
+    // Two checks before, one to warm up, the timed ones; one after where only those compared.
+    const int known = buffers == Buffers::produced ? 0 : 1;
+    EXPECT_EQ(calls, 2 + 1 + StoppingRule::least + known);
+  }
 }
 
 TEST(SamplerTest, RightResultsAreFoundRightInEveryBufferMode) {
