@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
-#include <limits>
+#include <cstdint>
+#include <iterator>
 #include <span>
 #include <string_view>
 #include <vector>

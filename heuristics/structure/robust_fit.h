@@ -3,10 +3,10 @@
 // Minimised over theta, the logarithms of the constants, by Levenberg-Marquardt from the priors:
 //
 //   sum over rows of weight * rho(ln(predicted / measured) / scale)
-//     + sum over constants of ((theta - ln prior) / deviation)^2,     rho(z) = 2 (sqrt(1 + z^2) -
-//     1)
+//     + sum over constants of ((theta - ln prior) / deviation)^2
 //
-// so that a disturbed curve bends little, and what the rows leave open stays at its prior.
+// with rho(z) = 2 (sqrt(1 + z^2) - 1), so that a disturbed curve bends little, and what the rows
+// leave open stays at its prior.
 #pragma once
 
 #include <functional>
