@@ -251,8 +251,8 @@ Diagnosis with_change(Scale scale, Change change) {
 
 // Half as long again is within what the model misses there; that the time falls behind it is not.
 TEST(DiagnosisTest, AHoleBetweenSizesThatAreWellIsFoundByItsEdges) {
-  const Diagnosis found = with_change({16, 4}, [](Bytes bytes) {
-    return bytes.count >= 1 << 18 && bytes.count < 1 << 21 ? 1.7 : 1.0;
+  const Diagnosis found = with_change({32, 4}, [](Bytes bytes) {
+    return bytes.count >= 1 << 18 && bytes.count < 1 << 21 ? 1.6 : 1.0;
   });
   ASSERT_FALSE(found.healthy) << found.sure;
   EXPECT_STREQ(found.causes.front().cause->name, "switch_misplaced");
