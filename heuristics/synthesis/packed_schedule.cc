@@ -79,7 +79,7 @@ class PieceLayout {
   // that does not last: later ones `differ`, for some turns each.
   void cut(bool differ) {
     constexpr int alike_turns = 16;
-    constexpr double spread = 0.7;         // of a piece, from the smallest to the largest
+    constexpr double spread = 0.4;         // of a piece, from the smallest to the largest
     constexpr double by_track = 0.618034;  // fractions of their multiples are spread evenly
     constexpr double by_turn = 0.754878;
     cuts_.assign(1, 0);
