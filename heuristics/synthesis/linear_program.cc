@@ -12,6 +12,7 @@ namespace {
 constexpr double negligible = 1e-11;  // of values, which are about 1
 constexpr double least_pivot = 1e-8;
 constexpr double perturbation = 1e-11;
+constexpr int most_pivots = 50;  // for each row and column; about one is usual
 
 // Where solving spends its time: Eigen does several columns at once.
 void subtract(double times, const std::vector<double>& row, std::vector<double>& from) {
@@ -122,7 +123,8 @@ int LinearProgram::entering_column(const TableRow& row) const {
 
 int LinearProgram::solve() {
   int pivots = 0;
-  for (int row = leaving_row(); row >= 0; row = leaving_row()) {
+  const int most = most_pivots * (rows() + columns_);
+  for (int row = leaving_row(); row >= 0 && pivots < most; row = leaving_row()) {
     const int column = entering_column(rows_[row]);
     if (column < 0) {
       rows_[row].value = 0;  // breaks by rounding only: y = 0 is always allowed

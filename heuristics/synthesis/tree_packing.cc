@@ -65,7 +65,7 @@ class Packer {
     // Prices at which a link costs as much as all its capacity does of all: cost is then a bound.
     std::vector<double> center(pricer_.capacity().size(), 1);
     bound_ = pricer_.price(center);
-    LinearProgram program = first_program();
+    LinearProgram program = first_program(time_of_first_trees());
     add_rows(program, 0);
     for (int i = 0; i < most_iterations; ++i) {
       program.solve();
@@ -98,14 +98,25 @@ class Packer {
   void prefer_shallow(double time, const std::vector<double>& prices) {
     for (Rank start = 0; start < pricer_.ranks(); ++start) pricer_.price_shallow(prices, start);
     if (pricer_.trees().size() * pricer_.capacity().size() > most_weighed_again) return;
-    const std::vector<double> before = weights_;
-    LinearProgram program = first_program();
+    std::vector<double> before = weights_;
+    before.resize(pricer_.trees().size(), 0);
     hop_costs_ = cost_of_hop * time;
-    add_rows(program, 0);
+    double most = fullest(before);
+    for (std::size_t c = 0; c < before.size(); ++c) {
+      most += before[c] * hop_costs_ * pricer_.ways()[c];
+    }
+    LinearProgram program = first_program(most);
+    // The trees in use first, one by one: of all at once the program may go round in circles.
+    for (const bool in_use : {true, false}) {
+      for (std::size_t c = 0; c < pricer_.trees().size(); ++c) {
+        if ((before[c] > 0) != in_use) continue;
+        add_row(program, c);
+        if (in_use) program.solve();
+      }
+    }
     program.solve();
     take_weights(program);
-    if (fullest(weights_) > fullest(before) * (1 + 3 * cost_of_hop)) weights_ = before;
-    weights_.resize(pricer_.trees().size(), 0);
+    if (!(fullest(weights_) <= fullest(before) * (1 + 3 * cost_of_hop))) weights_ = before;
   }
 
   /// The time of the fullest link, of all capacity.
@@ -119,20 +130,22 @@ class Packer {
     return *std::max_element(fill.begin(), fill.end());
   }
 
-  LinearProgram first_program() const {
+  // What the first trees take, equally weighted.
+  double time_of_first_trees() const {
+    const double weight = 1.0 / pricer_.roots();
+    return fullest(std::vector<double>(pricer_.trees().size(), weight));
+  }
+
+  /// `most` is what some weights of the trees take. Far from the optimum the program would begin
+  /// with all rows broken and no cost to tell columns apart, and may then never end.
+  LinearProgram first_program(double most) {
+    tree_of_row_.clear();
     const int roots = pricer_.roots();
     const std::vector<double>& capacity = pricer_.capacity();
     std::vector<double> gains(static_cast<std::size_t>(roots) + capacity.size(), 0);
     std::fill_n(gains.begin(), roots, 1.0 / roots);
-    // What the first trees take, equally weighted.
-    std::vector<double> load(capacity.size(), 0);
-    for (const TreeLoads& loads : pricer_.loads()) {
-      for (const auto& [link, messages] : loads) load[link] += messages;
-    }
-    double most = 0;
-    for (std::size_t l = 0; l < load.size(); ++l) most = std::max(most, load[l] / capacity[l]);
     // A little more, so that it does not bind: the weights are the prices of the trees' rows.
-    LinearProgram program(std::move(gains), 1.01 * most / roots);
+    LinearProgram program(std::move(gains), 1.01 * most);
     LinearRow row{{}, 1};
     for (std::size_t l = 0; l < capacity.size(); ++l) {
       row.terms.emplace_back(roots + static_cast<int>(l), capacity[l]);
@@ -142,13 +155,16 @@ class Packer {
   }
 
   void add_rows(LinearProgram& program, std::size_t from) {
-    for (std::size_t c = from; c < pricer_.trees().size(); ++c) {
-      LinearRow row{{{pricer_.root_of(pricer_.trees()[c]), 1}}, hop_costs_ * pricer_.ways()[c]};
-      for (const auto& [link, messages] : pricer_.loads()[c]) {
-        row.terms.emplace_back(pricer_.roots() + link, -messages);
-      }
-      program.add(row, false);
+    for (std::size_t c = from; c < pricer_.trees().size(); ++c) add_row(program, c);
+  }
+
+  void add_row(LinearProgram& program, std::size_t tree) {
+    LinearRow row{{{pricer_.root_of(pricer_.trees()[tree]), 1}}, hop_costs_ * pricer_.ways()[tree]};
+    for (const auto& [link, messages] : pricer_.loads()[tree]) {
+      row.terms.emplace_back(pricer_.roots() + link, -messages);
     }
+    program.add(row, false);
+    tree_of_row_.push_back(tree);
   }
 
   void take_weights(const LinearProgram& program) {
@@ -157,7 +173,7 @@ class Packer {
     const auto root = [&](std::size_t c) { return pricer_.root_of(pricer_.trees()[c]); };
     for (const auto& [row, weight] : program.prices()) {
       if (row == 0 || weight < least_weight) continue;  // row 0 scales the prices
-      const auto c = static_cast<std::size_t>(row) - 1;
+      const std::size_t c = tree_of_row_[row - 1];
       weights_[c] = weight;
       of_root[root(c)] += weight;
     }
@@ -167,9 +183,10 @@ class Packer {
   }
 
   TreePricer pricer_;
-  double hop_costs_ = 0;         // in the program's time
-  double bound_ = 0;             // what prices of links have proven so far
-  std::vector<double> weights_;  // by tree, as shares of the vector
+  double hop_costs_ = 0;                  // in the program's time
+  std::vector<std::size_t> tree_of_row_;  // of the program, from row 1 on
+  double bound_ = 0;                      // what prices of links have proven so far
+  std::vector<double> weights_;           // by tree, as shares of the vector
 };
 
 bool is_direct(const Topology& topology, const TreePacking& packing) {

@@ -122,6 +122,14 @@ TEST(Synthesis, LinksHaveTimeToSpareWhereThatCostsNone) {
   EXPECT_EQ(full, 2) << "the slow host's, one each way";
 }
 
+TEST(Synthesis, EndsForFourFullNodesOfACluster) {
+  // Their program went round in circles when it began far from its optimum.
+  const Topology cluster = machine("cluster:4xdgx-h100").topology;
+  const SynthesisedPlan plan = synthesise(cluster, CollectiveKind::all_reduce);
+  EXPECT_NEAR(plan.share(), 1, 0.001);
+  EXPECT_LE(longest_way(plan.packing), 8);
+}
+
 TEST(Synthesis, PacksNetworksThatLookAlikeByOneTreeAboutEveryRank) {
   for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather}) {
     const SynthesisedPlan plan = synthesise(shipped_network("dgx_a100_16_rail"), kind);
