@@ -62,7 +62,7 @@ TEST_F(ProfileTest, RanksThatShareAProcessorAreRecordedAsWaitingForIt) {
   if (is_missing("taskset") || !std::filesystem::exists("/proc/thread-self/schedstat")) {
     GTEST_SKIP() << "no taskset, or a kernel that does not count";
   }
-  const Outcome outcome = profile({"--json"}, {"taskset", "-c", std::to_string(processor),
+  const CommandOutcome outcome = profile({"--json"}, {"taskset", "-c", std::to_string(processor),
                                                PROFILED_JOB, "40", "65536", "3000"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const json report = json::parse(outcome.out);
