@@ -63,7 +63,7 @@ TEST_F(ProfileTest, RanksThatShareAProcessorAreRecordedAsWaitingForIt) {
     GTEST_SKIP() << "no taskset, or a kernel that does not count";
   }
   const CommandOutcome outcome = profile({"--json"}, {"taskset", "-c", std::to_string(processor),
-                                               PROFILED_JOB, "40", "65536", "3000"});
+                                                      PROFILED_JOB, "40", "65536", "3000"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const json report = json::parse(outcome.out);
   ASSERT_TRUE(report.contains("waiting_held_up")) << report;
