@@ -132,7 +132,7 @@ TEST_F(LogsTest, WritesAPage) {
 }
 
 TEST_F(LogsTest, WhatRanksDidHereIsReadBackInTwoFormats) {
-  out({"run", "--algo", "ring", "-W", "2", "-b", "64K", "-e", "64K", "-n", "6", "-w", "0",
+  out({"run", "--algo", "ring", "-W", "2", "-b", "64K", "-e", "64K", "-n", "8", "-w", "0",
        "--rank-times", "--inject", "late:rank=1:every=1:time=30ms", "--json", "run.json"});
   EXPECT_EQ(json::parse(out({"logs", "run.json", "--json", "--inspector", "i", "--flight-recorder",
                              "f"}))["late"],
@@ -140,8 +140,8 @@ TEST_F(LogsTest, WhatRanksDidHereIsReadBackInTwoFormats) {
   for (const char* folder : {"i", "f"}) {
     const json found = json::parse(out({"logs", folder, "--json"}));
     EXPECT_EQ(found["late"], 1) << folder;
-    EXPECT_EQ(found["ops"], 6) << folder;
-    EXPECT_EQ(found["bytes"], 6 * 65536) << folder;
+    EXPECT_EQ(found["ops"], 8) << folder;
+    EXPECT_EQ(found["bytes"], 8 * 65536) << folder;
   }
   out({"run", "--algo", "ring", "-W", "2", "-b", "64K", "-e", "64K", "-n", "3", "--json",
        "b.json"});
