@@ -35,9 +35,9 @@ int carry_out(const CLI::App& app, std::span<const OptionRow> rows, SettingsActi
   return code;
 }
 
-/// The options of commands that were added, until it is known which are asked for: CLI11 takes as
-/// long for those of all commands as a choice on a fitted machine takes.
-auto& undeclared() {
+/// The options of commands that were added. Which are asked for is known later: CLI11 takes as long
+/// to declare those of all commands as a choice on a fitted machine takes.
+auto& command_rows() {
   static std::vector<std::pair<CLI::App*, std::span<const OptionRow>>> all;
   return all;
 }
@@ -59,18 +59,36 @@ void declare_asked_options(CLI::App& app, int argc, char** argv) {
   constexpr std::string_view about_all[] = {"run", "help", "completion"};
   const bool all = asked == nullptr || has_variables() ||
                    std::ranges::find(about_all, asked->get_name()) != std::end(about_all);
-  for (const auto& [command, rows] : undeclared()) {
+  for (const auto& [command, rows] : command_rows()) {
     if (all || command == asked || command->get_parent() == asked) declare_options(*command, rows);
   }
-  undeclared().clear();
   app.set_version_flag("--version,-V", std::string(), "print the version");
+}
+
+std::string words_of(const CLI::App& command) {
+  const CLI::App* parent = command.get_parent();
+  if (parent == nullptr) return "";
+  return words_of(*parent) + " " + command.get_name();
+}
+
+std::vector<std::string> commands_with(std::string_view option) {
+  std::vector<std::string> found;
+  for (const auto& [command, rows] : command_rows()) {
+    const bool has = std::ranges::any_of(rows, [&](const OptionRow& row) {
+      return row.group != arguments_group &&
+             (option == fmt::format("--{}", row.name) || option == fmt::format("-{}", row.letter));
+    });
+    const std::string words = words_of(*command);
+    if (has) found.push_back(words.empty() ? "run" : words.substr(1));
+  }
+  return found;
 }
 
 CLI::App& add_command(CLI::App& parent, const std::string& name, const std::string& help,
                       std::span<const OptionRow> rows, Action& action,
                       std::function<int(const CLI::App&)> run) {
   CLI::App* command = parent.add_subcommand(name, help);
-  undeclared().emplace_back(command, rows);
+  command_rows().emplace_back(command, rows);
   command->require_subcommand(0, 1);
   command->allow_extras();
   command->callback([command, &action, run = std::move(run)] {
@@ -96,7 +114,7 @@ CLI::App& add_command_group(CLI::App& parent, const std::string& name, const std
 void add_default_command(CLI::App& app, const std::string& name, const std::string& help,
                          std::span<const OptionRow> rows, Action& action, SettingsAction* run,
                          SettingsFiles* files) {
-  undeclared().emplace_back(&app, rows);
+  command_rows().emplace_back(&app, rows);
   app.require_subcommand(0, 1);
   app.allow_extras();
   CLI::App* command = app.add_subcommand(name, help);

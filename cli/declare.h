@@ -30,6 +30,15 @@ AddCommand add_run, add_simulate, add_sweep, add_train, add_select, add_merge, a
 /// names, and of those below it; of all commands where it names none, or one that is about all.
 void declare_asked_options(CLI::App& app, int argc, char** argv);
 
+/// " topo show" of that command, "" of the program itself.
+std::string words_of(const CLI::App& command);
+
+/// The commands that have `option`, which is written with its dashes.
+std::vector<std::string> commands_with(std::string_view option);
+
+/// "try 'collbench select --help'", with the command that was chosen, and a line end.
+std::string usage_hint(const CLI::App& app);
+
 /// The help of the command that was chosen: `app`'s own when none was, or when it is `run`.
 std::string help_text(const CLI::App& app, bool brief);
 

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/declare.h"
 #include "cli/examples.h"
@@ -217,6 +218,10 @@ std::string help_text(const CLI::App& app, bool brief) {
   return help_of(chosen_command(app), brief);
 }
 
+std::string usage_hint(const CLI::App& app) {
+  return fmt::format("try 'collbench{} --help'\n", words_of(chosen_command(app)));
+}
+
 void refuse_leftovers(const CLI::App& app) {
   std::vector<std::string> left = app.remaining(true);
   std::erase(left, "--");  // CLI11 keeps the mark before positional arguments
@@ -225,7 +230,12 @@ void refuse_leftovers(const CLI::App& app) {
   for (const std::string& word : left) {
     if (word.size() < 2 || word[0] != '-') continue;
     const std::string name = word.substr(0, word.find('='));
-    const std::string meaning = &where == &app ? foreign_meaning(name) : "";
+    std::string meaning = &where == &app ? foreign_meaning(name) : "";
+    std::vector<std::string> others = commands_with(name);
+    if (meaning.empty() && !others.empty()) {
+      if (others.size() > 4) others.resize(4);
+      meaning = fmt::format(" an option of '{}'", fmt::join(others, "', '"));
+    }
     throw InvalidArgument(
         fmt::format("unknown option '{}'{}{}", name, meaning.empty() ? "." : ":",
                     meaning.empty() ? did_you_mean(name, option_names(where)) : meaning));

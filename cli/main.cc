@@ -67,13 +67,11 @@ int dispatch(CLI::App& app, int argc, char** argv) {
   return another_rank_does(app) ? exit_ok : action();
 }
 
-int fail(int code, const std::string& message, const char* hint = "") {
+int fail(int code, const std::string& message, const std::string& hint = "") {
   std::cout.flush();
   std::cerr << error_prefix() << printable(message) << '\n' << hint;
   return code;
 }
-
-constexpr const char* usage_hint = "try 'collbench --help'\n";
 
 }  // namespace
 }  // namespace collbench
@@ -99,9 +97,9 @@ int main(int argc, char** argv) {
     std::cout << version_text() << '\n';
     return exit_ok;
   } catch (const CLI::ParseError& e) {
-    return fail(exit_usage, e.what(), usage_hint);
+    return fail(exit_usage, e.what(), usage_hint(app));
   } catch (const InvalidArgument& e) {
-    return fail(exit_usage, e.what(), usage_hint);
+    return fail(exit_usage, e.what(), usage_hint(app));
   } catch (const WrongResult& e) {
     return fail(exit_wrong_result, e.what());
   } catch (const Unavailable& e) {

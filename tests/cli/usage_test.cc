@@ -29,7 +29,7 @@ class UsageTest : public testing::Test {
     EXPECT_EQ(outcome.out, "");
     EXPECT_THAT(outcome.err, StartsWith("collbench: error: "));
     EXPECT_THAT(outcome.err, HasSubstr(message));
-    EXPECT_THAT(outcome.err, EndsWith("try 'collbench --help'\n"));
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("\ntry 'collbench"), EndsWith(" --help'\n")));
   }
   RunFolder folder_;
 };
@@ -129,6 +129,10 @@ TEST_F(UsageTest, UnknownNamesGetASuggestion) {
   expect_usage_error({"algos", "lst"}, "unknown command 'lst'. Did you mean 'list'?");
   expect_usage_error({"--algoo", "ring"}, "unknown option '--algoo'. Did you mean '--algo'?");
   expect_usage_error({"run", "--wokers=8"}, "unknown option '--wokers'. Did you mean '--workers'?");
+  expect_usage_error({"select", "--isolate"},
+                     "'--isolate': an option of 'run', 'train'\ntry 'collbench select --help'");
+  expect_usage_error({"topo", "show", "dgx-h100", "-p"},
+                     "'-p': an option of 'select', 'regret'\ntry 'collbench topo show --help'");
   expect_usage_error({"--algo", "rnig"}, "unknown algorithm 'rnig'. Did you mean 'ring'?");
   expect_usage_error({"--backend", "grcp"}, "unknown back end 'grcp'. Did you mean 'grpc'?");
   expect_usage_error({"--datatype", "f31"}, "Did you mean");
