@@ -119,11 +119,14 @@ class ProfileReader {
         job_.communicator(fmt::format("{:016x}", one.id), text_of(one.name), one.ranks);
   }
 
+  /// Of a clock that starts at 0, so that sums and differences of two fit.
+  static bool is_time(std::int64_t ns) { return ns >= 0 && ns < std::int64_t{1} << 61; }
+
   void take(const MpiCallRecord& call) {
-    const bool is_sound = call.communicator < communicators_.size() &&
-                          communicators_[call.communicator] >= 0 &&
-                          call.kind <= ProfiledKind::barrier && call.bytes >= 0 &&
-                          call.bytes <= std::int64_t{1} << 50;
+    const bool is_sound =
+        call.communicator < communicators_.size() && communicators_[call.communicator] >= 0 &&
+        call.kind <= ProfiledKind::barrier && call.bytes >= 0 &&
+        call.bytes <= std::int64_t{1} << 50 && is_time(call.start_ns) && is_time(call.duration_ns);
     if (!is_sound) {
       ++job_.left_out["calls of MPI profiles that are damaged"];
       return;

@@ -54,8 +54,12 @@ auto guarded(const std::string& path, Action action) {
   try {
     return action();
   } catch (const SQLite::Exception& error) {
-    const std::string text = fmt::format("history '{}': {}", path, error.what());
     const int code = error.getErrorCode();
+    std::error_code unknown;
+    if (code == SQLITE_CANTOPEN && !std::filesystem::exists(path, unknown) && !unknown) {
+      throw Unavailable(fmt::format("there is no history '{}'; 'history add' makes it", path));
+    }
+    const std::string text = fmt::format("history '{}': {}", path, error.what());
     if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT) throw InvalidArgument(text);
     throw Unavailable(text);
   }

@@ -121,6 +121,11 @@ TEST_F(HistoryTest, FilesThatAreNoHistoryAreRefusedAndLeftAsTheyAre) {
 TEST_F(HistoryTest, ReadingMakesNoFile) {
   EXPECT_THROW(History(path_, History::Use::read), Unavailable);
   EXPECT_THROW(History(path_, History::Use::change), Unavailable);
+  try {
+    History(path_, History::Use::read);
+  } catch (const Unavailable& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("there is no history '" + path_));
+  }
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
