@@ -123,10 +123,11 @@ class ProfileReader {
   static bool is_time(std::int64_t ns) { return ns >= 0 && ns < std::int64_t{1} << 61; }
 
   void take(const MpiCallRecord& call) {
-    const bool is_sound =
-        call.communicator < communicators_.size() && communicators_[call.communicator] >= 0 &&
-        call.kind <= ProfiledKind::barrier && call.bytes >= 0 &&
-        call.bytes <= std::int64_t{1} << 50 && is_time(call.start_ns) && is_time(call.duration_ns);
+    const bool is_sound = call.communicator < communicators_.size() &&
+                          communicators_[call.communicator] >= 0 &&
+                          call.kind <= ProfiledKind::barrier && call.bytes >= 0 &&
+                          call.bytes <= std::int64_t{1} << 50 && is_time(call.start_ns) &&
+                          (call.duration_ns <= 0 || is_time(call.duration_ns));
     if (!is_sound) {
       ++job_.left_out["calls of MPI profiles that are damaged"];
       return;
