@@ -4,9 +4,10 @@
 #include <cassert>
 #include <chrono>
 
+#include <sched.h>
+
 #include "core/error.h"
 #include "core/stop_request.h"
-#include "transports/crowd.h"
 #include "transports/waiting.h"
 
 namespace collbench {
@@ -15,11 +16,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
-
-// Threads that compute have run meanwhile, each for as long as the kernel lets it, as on a busy
-// machine: there a sleeper is woken before its next turn would come.
-constexpr std::chrono::milliseconds crowded_yield{1};
-constexpr std::chrono::milliseconds crowded_for{200};
 
 }  // namespace
 
@@ -152,10 +148,9 @@ void SharedRendezvous::wait_for(std::uint32_t generation) {
     if (passed(generation)) return;
     pause_processor();
   }
-  static thread_local Crowd crowd(crowded_yield, crowded_for);
-  for (int i = 0; i < 100 && !crowd.here(Clock::now()); ++i) {
+  for (int i = 0; i < 100; ++i) {
     if (passed(generation)) return;
-    crowd.give_way();
+    sched_yield();
   }
   ControlBlock& head = control_.head();
   const auto deadline = Clock::now() + timeout_;
