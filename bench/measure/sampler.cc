@@ -78,7 +78,7 @@ class Sampler {
     measured_.spent_ns = static_cast<std::int64_t>(elapsed_.count() * 1e9);
     check_each();
     if (sampling_.back_to_back && !stopped_) time_back_to_back();
-    // Once more, but on a busy machine not what every iteration has been compared with.
+    // The result is checked once more, unless every iteration was and no time is left.
     const bool is_known = measured_.each_checked && time_is_spent();
     if (sampling_.check && !stopped_ && !is_known) check();
     if (!sampling_.observe.empty() && !stopped_) observe();
@@ -279,7 +279,8 @@ class Sampler {
     return stopped_;
   }
 
-  // Of a case that was not asked for a number of iterations; what may be left out then is.
+  // Whether the case has used up its time, and was not asked for a number of iterations. All ranks
+  // agree: it is rank 0's clock.
   bool time_is_spent() const { return sampling_.iterations == 0 && elapsed_ >= sampling_.max_time; }
 
   void time_latency() {

@@ -4,7 +4,11 @@
 #include <cassert>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include <Eigen/Core>
+
+#include "core/error.h"
 
 namespace collbench {
 namespace {
@@ -124,7 +128,10 @@ int LinearProgram::entering_column(const TableRow& row) const {
 int LinearProgram::solve() {
   int pivots = 0;
   const int most = most_pivots * (rows() + columns_);
-  for (int row = leaving_row(); row >= 0 && pivots < most; row = leaving_row()) {
+  for (int row = leaving_row(); row >= 0; row = leaving_row()) {
+    require(pivots < most, fmt::format("a linear program of {} rows and {} columns goes round in "
+                                       "circles",
+                                       rows(), columns_));
     const int column = entering_column(rows_[row]);
     if (column < 0) {
       rows_[row].value = 0;  // breaks by rounding only: y = 0 is always allowed

@@ -28,8 +28,8 @@ class LinearProgram {
   /// A `lasting` row is never dropped.
   /// Returns the number of the row, from 0 on.
   int add(const LinearRow& row, bool lasting);
-  /// An optimum of all rows that are there. Returns how many pivots it took. Where rounding lets it
-  /// go round in circles it ends after 50 for each row and column, with prices that are feasible.
+  /// An optimum of all rows that are there. Returns how many pivots it took. Throws InvalidArgument
+  /// after 50 for each row and column: rounding lets it go round in circles then.
   int solve();
   /// Drops rows that are slack and were so after each of the last `patience` calls of this.
   void drop_slack_rows(int patience);

@@ -105,8 +105,17 @@ class Packer {
     for (std::size_t c = 0; c < before.size(); ++c) {
       most += before[c] * hop_costs_ * pricer_.ways()[c];
     }
-    LinearProgram program = first_program(most);
-    // The trees in use first, one by one: of all at once the program may go round in circles.
+    try {
+      weigh_again(first_program(most), before);
+    } catch (const InvalidArgument&) {
+      weights_ = before;  // as fast, with deeper trees
+    }
+    // Written so that a root left without any weight, which is no number, counts as worse.
+    if (!(fullest(weights_) <= fullest(before) * (1 + 3 * cost_of_hop))) weights_ = before;
+  }
+
+  /// Adds the trees in use first, one by one: of all at once the program may go round in circles.
+  void weigh_again(LinearProgram program, const std::vector<double>& before) {
     for (const bool in_use : {true, false}) {
       for (std::size_t c = 0; c < pricer_.trees().size(); ++c) {
         if ((before[c] > 0) != in_use) continue;
@@ -116,7 +125,6 @@ class Packer {
     }
     program.solve();
     take_weights(program);
-    if (!(fullest(weights_) <= fullest(before) * (1 + 3 * cost_of_hop))) weights_ = before;
   }
 
   /// The time of the fullest link, of all capacity.

@@ -8,7 +8,6 @@
 #include "tests/bench/scripted_world.h"
 
 #include "core/error.h"
-#include "transports/crowd.h"
 #include "transports/world/agreement.h"
 
 namespace collbench {
@@ -16,20 +15,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-TEST(CrowdTest, IsThereForAsLongAsWasSaidAfterAYieldThatTookLong) {
-  using std::chrono::hours;
-  Crowd easily(-hours(1), hours(24));  // any yield is long
-  Crowd never(hours(1), hours(24));
-  Crowd briefly(-hours(1), -hours(1));  // over at once
-  for (Crowd* crowd : {&easily, &never, &briefly}) {
-    EXPECT_FALSE(crowd->here(Crowd::Clock::now())) << "before the first yield";
-    crowd->give_way();
-  }
-  EXPECT_TRUE(easily.here(Crowd::Clock::now()));
-  EXPECT_FALSE(never.here(Crowd::Clock::now()));
-  EXPECT_FALSE(briefly.here(Crowd::Clock::now()));
-}
 
 TEST(SharedRendezvousTest, NobodyLeavesABarrierBeforeAllHaveCome) {
   for (const int ranks : {1, 2, 5, 16}) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <thread>
 
-#include "transports/crowd.h"
+#include <sched.h>
 
 namespace collbench {
 
@@ -87,9 +87,26 @@ struct PollingTimes {
   microseconds yield;
 };
 
-// Another thread ran meanwhile, so the cores are contended.
+// A yield that takes this long means that another thread ran, so the cores are contended. This is
+// measured because ranks in other containers or namespaces, and other users' processes, cannot be
+// counted.
 constexpr microseconds crowded_yield{30};
-constexpr milliseconds crowded_for{50};
+constexpr milliseconds crowded_for{50};  // then it is tried again
+
+/// Whether recent yields let other threads run.
+class Crowd {
+ public:
+  bool here(Clock::time_point now) const { return now < until_; }
+  void give_way() {
+    const Clock::time_point before = Clock::now();
+    sched_yield();
+    const Clock::time_point after = Clock::now();
+    if (after - before > crowded_yield) until_ = after + crowded_for;
+  }
+
+ private:
+  Clock::time_point until_;
+};
 
 /// The usual gap between events. If it is longer than the time of spinning and yielding, as on slow
 /// networks, staying awake gains nothing and takes the core from threads that compute meanwhile.
@@ -123,7 +140,7 @@ void wait_on(GrpcWire& wire, const GrpcPoll& poll, const GrpcAwaited& awaited, R
   // The end of a send is no event: gRPC releases the memory without waking the waiting thread.
   const bool sending = awaited.lack().sending;
   const PollingTimes patience = patience_of(wire.ranks_here(), sending);
-  static thread_local Crowd crowd(crowded_yield, crowded_for);
+  static thread_local Crowd crowd;
   static thread_local UsualGap gap;
   StallWatch watch(wire, awaited, rank, limits);
   Clock::time_point idle_since = Clock::now();
