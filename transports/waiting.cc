@@ -13,12 +13,36 @@
 
 namespace collbench {
 
+namespace {
+
 static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t));
+
+// What sched_getattr(2) and sched_setattr(2) exchange, which glibc 2.36 does not declare.
+struct SchedulingAttributes {
+  std::uint32_t size;
+  std::uint32_t policy;
+  std::uint64_t flags;
+  std::int32_t nice;
+  std::uint32_t priority;
+  std::uint64_t turn_ns;
+  std::uint64_t deadline_ns;
+  std::uint64_t period_ns;
+};
+
+}  // namespace
 
 int usable_cores() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(CPU_COUNT(&set), 1);
   return std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
+}
+
+void take_short_turns() {
+  SchedulingAttributes now{};
+  if (syscall(SYS_sched_getattr, 0, &now, sizeof now, 0) != 0 || now.policy != SCHED_OTHER) return;
+  now.size = sizeof now;
+  now.turn_ns = shortest_turn_ns;
+  syscall(SYS_sched_setattr, 0, &now, 0);
 }
 
 void futex_sleep(std::atomic<std::uint32_t>& word, std::uint32_t seen,

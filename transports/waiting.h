@@ -22,6 +22,17 @@ inline void pause_processor() {
 #endif
 }
 
+/// The shortest turn on a processor that Linux grants an ordinary thread. Source: sched_setattr(2).
+constexpr std::uint64_t shortest_turn_ns = 100'000;
+
+/// Asks that the calling thread, and what it starts, have their share of busy processors in the
+/// shortest turns; every rank begins so. The share stays as it is. Does nothing before Linux 6.12,
+/// which has turns of one length, and for threads of another policy than SCHED_OTHER.
+///
+/// A thread that yields gives the rest of its turn away, and of turns of milliseconds that is
+/// nearly all: ranks that wait for each other beside other programs would hardly run.
+void take_short_turns();
+
 /// Sleeps while `word` is `seen`, until woken or for `limit` at most. May return early.
 void futex_sleep(std::atomic<std::uint32_t>& word, std::uint32_t seen,
                  std::chrono::nanoseconds limit);

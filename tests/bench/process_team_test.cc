@@ -70,6 +70,14 @@ TEST(ProcessTeamTest, IsolatedWorkersMeasureWithSharedAndWithPrivateBuffers) {
   }
 }
 
+// A rank with turns of milliseconds that yields beside other programs would hardly run.
+TEST(ProcessTeamTest, RanksRunInShortTurns) {
+  if (!turns_differ()) GTEST_SKIP() << "this kernel has turns of one length for all threads";
+  StartedTeam team(start_world(world_of(isolated("ring", 2)), Seconds{30}));
+  EXPECT_THAT(team.world().processes(), SizeIs(2));
+  for (const pid_t process : team.world().processes()) EXPECT_EQ(turn_ns(process), 100'000);
+}
+
 TEST(ProcessTeamTest, LeavesNoProcessAndNoSegment) {
   const std::set<std::string> before = shared_memory_files();
   std::vector<pid_t> processes;

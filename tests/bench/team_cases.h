@@ -8,7 +8,9 @@
 #include <set>
 #include <string>
 
+#include <sys/syscall.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include "bench/records/case.h"
 
@@ -41,6 +43,21 @@ inline bool runs(pid_t process) {
   const auto name_end = line.rfind(')');
   return name_end != std::string::npos && line[name_end + 2] != 'Z';
 }
+
+/// How long a turn on a busy processor a thread asks for (0: the calling one); 0 before Linux 6.12,
+/// where all have turns of one length. Source: sched_getattr(2).
+inline std::uint64_t turn_ns(pid_t thread) {
+  struct {
+    std::uint32_t size, policy;
+    std::uint64_t flags;
+    std::int32_t nice;
+    std::uint32_t priority;
+    std::uint64_t turn_ns, deadline_ns, period_ns;
+  } told{};
+  syscall(SYS_sched_getattr, thread, &told, sizeof told, 0);
+  return told.turn_ns;
+}
+inline bool turns_differ() { return turn_ns(0) != 0; }
 
 /// Names of ours in shared memory. Tests that run side by side with stand-ins for GPU libraries, or
 /// with Open MPI, have others.

@@ -10,6 +10,7 @@
 namespace collbench {
 namespace {
 
+using testing::Each;
 using testing::HasSubstr;
 using testing::SizeIs;
 
@@ -37,6 +38,18 @@ TEST(ThreadTeamTest, OneTeamMeasuresManyAlgorithmsTypesAndSizes) {
       }
     }
   }
+}
+
+TEST(ThreadTeamTest, RanksRunInShortTurnsAndTheCallerDoesNot) {
+  if (!turns_differ()) GTEST_SKIP() << "this kernel has turns of one length for all threads";
+  const WorldSpec spec = world_of(team_case("shm", "ring", 3));
+  const auto world = start_world(spec, Seconds{30});
+  std::vector<std::uint64_t> turns(3);
+  world->on_all(spec, Seconds{30}, {.run = [&turns](RankContext& context) {
+                  turns[static_cast<std::size_t>(context.rank)] = turn_ns(0);
+                }});
+  EXPECT_THAT(turns, Each(100'000));
+  EXPECT_GT(turn_ns(0), 100'000);
 }
 
 TEST(ThreadTeamTest, EveryCollectiveIsCheckedInGroupsAndWithout) {

@@ -44,7 +44,9 @@ __attribute__((format(printf, 5, 6))) void log(int /*level*/, unsigned long /*fl
 
 class TunerPluginTest : public testing::Test {
  protected:
-  TunerPluginTest() : library_(dlopen(COLLBENCH_TUNER_PLUGIN, RTLD_NOW | RTLD_LOCAL)) {
+  // Stays loaded, so that LeakSanitizer sees that what it allocated is still reachable.
+  TunerPluginTest()
+      : library_(dlopen(COLLBENCH_TUNER_PLUGIN, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) {
     if (library_ == nullptr) ADD_FAILURE() << dlerror();
     path_ = (std::filesystem::temp_directory_path() /
              ("collbench-tuner-" + std::to_string(getpid()) + ".conf"))

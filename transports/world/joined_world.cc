@@ -100,6 +100,7 @@ JoinedWorld::JoinedWorld(const JoinSpec& job)
           "the workers of '" + backend_.name + "' cannot be started by hand; those of grpc can");
   require(job.rank >= 0 && job.rank < job.ranks(),
           fmt::format("there is no rank {} among {} hosts", job.rank, job.ranks()));
+  take_short_turns();
   const int cores = usable_cores();  // a pinned thread cannot ask
   context_.rank = job.rank;
   context_.ranks = job.ranks();

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/stop_request.h"
+#include "transports/waiting.h"
 
 namespace collbench {
 
@@ -24,6 +25,7 @@ ThreadWorld::~ThreadWorld() {
 }
 
 void ThreadWorld::live(Rank rank) {
+  take_short_turns();
   RankContext context;
   context.rank = rank;
   context.ranks = ranks_;

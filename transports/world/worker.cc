@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "core/parse.h"
 #include "core/stop_request.h"
+#include "transports/waiting.h"
 #include "transports/world/backend.h"
 #include "transports/world/launcher_variables.h"
 #include "transports/world/line_socket.h"
@@ -146,6 +147,7 @@ void serve(LineSocket& socket, Rank rank, const std::string& token, const OrderH
 int worker_main(const std::vector<std::string>& args, const OrderHandler& handler) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   watch_stop_signals();
+  take_short_turns();
   require(args.size() == 2, "worker is for collbench's own use: worker SOCKET RANK");
   const Rank rank = args[1] == "-"
                         ? launched_rank()
