@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "transports/shm/shm_world.h"
+#include "transports/waiting.h"
 
 namespace collbench {
 
@@ -26,6 +27,7 @@ inline void on_thread_ranks(int ranks, const std::function<void(std::unique_ptr<
   std::vector<std::thread> threads;
   for (Rank r = 0; r < ranks; ++r) {
     threads.emplace_back([&, r] {
+      take_short_turns();
       try {
         body(make_shm_endpoint({.world = world.get()}, r));
       } catch (const std::exception& error) {

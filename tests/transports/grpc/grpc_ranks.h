@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "transports/grpc/grpc_endpoint.h"
+#include "transports/waiting.h"
 
 namespace collbench {
 
@@ -51,6 +52,7 @@ inline std::vector<std::string> try_on_grpc_ranks(
   std::vector<std::thread> threads;
   for (std::size_t r = 0; r < endpoints.size(); ++r) {
     threads.emplace_back([&, r] {
+      take_short_turns();
       std::unique_ptr<GrpcEndpoint> endpoint = std::move(endpoints[r]);
       try {
         endpoint->connect(addresses);
