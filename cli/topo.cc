@@ -79,10 +79,17 @@ void print_classes(const Topology& topology) {
   }
 }
 
+std::string listed(const std::vector<Seconds>& times) {
+  std::string text;
+  for (const Seconds time : times) text += " " + to_string(time);
+  return text;
+}
+
 void print_protocol(const Protocol& protocol) {
   std::string text;
-  for (const Seconds latency : protocol.message_latency) text += " " + to_string(latency);
-  if (!text.empty()) text = ", latency by level" + text;
+  if (!protocol.message_latency.empty())
+    text += ", latency by level" + listed(protocol.message_latency);
+  if (!protocol.message_gap.empty()) text += ", gap by level" + listed(protocol.message_gap);
   std::string caps;
   for (const Bandwidth cap : protocol.message_cap) {
     caps += cap > Bandwidth{} ? " " + to_string(cap) : " none";
@@ -112,6 +119,7 @@ void print_costs(const Costs& costs) {
     };
     std::visit(print_given, key.member);
   }
+  if (!costs.message_gap.empty()) print("message_gap", "by level" + listed(costs.message_gap));
   for (const Protocol& protocol : costs.protocols) print_protocol(protocol);
   if (costs.gpus) {
     const Gpus& gpus = *costs.gpus;

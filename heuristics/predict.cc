@@ -129,12 +129,17 @@ std::vector<Prediction> predict_each(const CostSetting& setting, const Ladder& p
   std::vector<CostEdge> edges;
   std::int64_t messages = 0;
   const Costs& costs = setting.machine.costs;
+  const bool has_gaps = std::any_of(protocols.begin(), protocols.end(), [&](const Protocol* each) {
+    return has_message_gaps(costs, each);
+  });
   const auto [link, busy] =
       for_each_round(setting, [&](std::size_t i, const RoundTraffic& traffic) {
         const int times = setting.times(i);
         messages += times * static_cast<std::int64_t>(traffic.size());
+        const RoundMessages counted =
+            has_gaps ? count_messages(traffic, setting.positions()) : RoundMessages{};
         for (std::size_t k = 0; k < protocols.size(); ++k) {
-          price(traffic, costs, protocols[k], edges);
+          price(traffic, counted, costs, protocols[k], edges);
           clocks[k].pass(edges, times);
         }
       });

@@ -41,7 +41,7 @@ struct VectorSpec {
 struct Prediction {
   Seconds latency{0};
   Seconds bandwidth{0};
-  Seconds reduction{0};
+  Seconds reduction{0};       // with gaps of messages where a rank receives more than it sends
   Seconds overhead{0};        // of the collective
   LinkId bottleneck = -1;     // bounds more of the bandwidth term than others; -1: none does
   Seconds at_bottleneck{0};   // that much of it

@@ -164,6 +164,35 @@ class Rounds {
   std::vector<Loads> team_;
 };
 
+// How long positions are busy with messages beyond one each; empty if none is.
+class RoundGaps {
+ public:
+  RoundGaps(const RoundMessages& counted, const Costs& costs, const Protocol* protocol) {
+    if (!has_message_gaps(costs, protocol)) return;
+    double most = 0;
+    for (std::size_t p = 0; p < counted.sent.size(); ++p) {
+      const double sending = counted.sent[p].seconds_beyond_one(costs, protocol);
+      const double receiving = counted.received[p].seconds_beyond_one(costs, protocol);
+      busy_.push_back({sending, std::max(0.0, receiving - sending)});
+      most = std::max({most, sending, receiving});
+    }
+    if (most == 0) busy_.clear();
+  }
+
+  void add_to(const CostMessage& message, CostTerms& terms) const {
+    if (busy_.empty()) return;
+    terms.latency += busy_[static_cast<std::size_t>(message.from)].sending;
+    terms.reduction += busy_[static_cast<std::size_t>(message.to)].more_to_receive;
+  }
+
+ private:
+  struct Busy {
+    double sending;
+    double more_to_receive;
+  };
+  std::vector<Busy> busy_;
+};
+
 }  // namespace
 
 CostSetting::CostSetting(const Schedule& schedule_of, const Machine& machine_of,
@@ -207,9 +236,21 @@ std::pair<LinkId, double> for_each_round(
   return rounds.busiest();
 }
 
-void price(const RoundTraffic& traffic, const Costs& costs, const Protocol* protocol,
-           std::vector<CostEdge>& edges) {
+RoundMessages count_messages(const RoundTraffic& traffic, int positions) {
+  RoundMessages counted;
+  counted.sent.resize(static_cast<std::size_t>(positions));
+  counted.received.resize(static_cast<std::size_t>(positions));
+  for (const CostMessage& message : traffic) {
+    counted.sent[static_cast<std::size_t>(message.from)].add(message.level);
+    counted.received[static_cast<std::size_t>(message.to)].add(message.level);
+  }
+  return counted;
+}
+
+void price(const RoundTraffic& traffic, const RoundMessages& counted, const Costs& costs,
+           const Protocol* protocol, std::vector<CostEdge>& edges) {
   edges.clear();
+  const RoundGaps gaps(counted, costs, protocol);
   MessageCost cost;
   double priced_bytes = -1;
   int priced_level = -1;
@@ -220,8 +261,9 @@ void price(const RoundTraffic& traffic, const Costs& costs, const Protocol* prot
       cost = message_cost(costs, protocol, message.bytes, message.level);
     }
     const double at_cap = cost.cap > 0 ? message.bytes / cost.cap : 0;
-    const CostTerms terms = {message.latency + cost.latency.count(),
-                             cost.wire_factor * std::max(message.busy, at_cap), message.reduction};
+    CostTerms terms = {message.latency + cost.latency.count(),
+                       cost.wire_factor * std::max(message.busy, at_cap), message.reduction};
+    gaps.add_to(message, terms);
     const bool again =
         !edges.empty() && edges.back().from == message.from && edges.back().to == message.to;
     if (!again) {

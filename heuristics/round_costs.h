@@ -85,9 +85,28 @@ std::pair<LinkId, double> for_each_round(
     const CostSetting& setting,
     const std::function<void(std::size_t index, const RoundTraffic& traffic)>& take);
 
+// What every position sends and receives in a round.
+struct RoundMessages {
+  struct Some {
+    MessageGaps gaps;
+    int count = 0;  // most ranks have one, which waits for none
+    void add(int level) {
+      gaps.add(level);
+      ++count;
+    }
+    double seconds_beyond_one(const Costs& costs, const Protocol* protocol) const {
+      return count > 1 ? gaps.beyond_one(costs, protocol).count() : 0;
+    }
+  };
+  std::vector<Some> sent;
+  std::vector<Some> received;
+};
+RoundMessages count_messages(const RoundTraffic& traffic, int positions);
+
 /// Replaces `edges` by what the messages cost with a protocol, which may be null: at most one edge
-/// per pair of positions that follow each other in `traffic`.
-void price(const RoundTraffic& traffic, const Costs& costs, const Protocol* protocol,
-           std::vector<CostEdge>& edges);
+/// per pair of positions that follow each other in `traffic`. `counted` may be empty where messages
+/// have no gaps.
+void price(const RoundTraffic& traffic, const RoundMessages& counted, const Costs& costs,
+           const Protocol* protocol, std::vector<CostEdge>& edges);
 
 }  // namespace collbench

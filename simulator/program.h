@@ -48,7 +48,7 @@ struct Flow {
 struct Turn {
   std::vector<Flow> sends;
   int arrivals = 0;      // distinct flows that must arrive before the next round
-  Seconds reduction{0};  // paid after the last of them
+  Seconds reduction{0};  // paid after the last of them, with gaps of messages
   void clear() {
     sends.clear();
     arrivals = 0;

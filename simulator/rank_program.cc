@@ -38,6 +38,7 @@ class PlainRanks final : public RankProgram {
     for (const Protocol& protocol : machine.costs.protocols) {
       if (protocol.name == scenario.protocol) protocol_ = &protocol;
     }
+    has_gaps_ = has_message_gaps(machine.costs, protocol_);
     one_cost_ = protocol_ == nullptr && machine.costs.message_latency.empty();
     const double rate = machine.costs.reduction_rate.bytes_per_second;
     reduction_seconds_ = rate > 0 ? tracks() / rate : 0;
@@ -79,17 +80,20 @@ class PlainRanks final : public RankProgram {
       open_ += message_code(position, peer, round, op.chunks);
     }
     double reduced = 0;
+    MessageGaps received;
     for (const Receipt& receipt : round_.receipts()) {
       const double bytes = size(receipt.chunks);
       if (bytes == 0) continue;
       for (const Rank source : round_.sources(receipt)) {
         if (source == rank) continue;  // the own term
         ++out.arrivals;
+        if (has_gaps_) received.add(level(track_begin + source, position));
         if (receipt.folds) reduced += bytes;
         open_ -= message_code(track_begin + source, position, round, receipt.chunks);
       }
     }
     out.reduction = Seconds{reduced * reduction_seconds_};
+    if (has_gaps_) add_gaps(position, received, out);
   }
 
   Seconds start(int position) const override {
@@ -120,6 +124,17 @@ class PlainRanks final : public RankProgram {
       cost_level_ = level;
     }
     return cost_;
+  }
+
+  int level(int from, int to) { return paths_[static_cast<std::size_t>(path(from, to))].level; }
+
+  void add_gaps(int position, const MessageGaps& received, Turn& out) {
+    MessageGaps sent;
+    for (const Flow& flow : out.sends) sent.add(level(position, flow.to));
+    const Costs& costs = scenario_.machine.costs;
+    const Seconds busy = sent.beyond_one(costs, protocol_);
+    for (Flow& flow : out.sends) flow.latency += busy;
+    out.reduction += std::max(Seconds{0}, received.beyond_one(costs, protocol_) - busy);
   }
 
   std::int32_t path(int from, int to) {
@@ -168,6 +183,7 @@ class PlainRanks final : public RankProgram {
   double cost_bytes_ = -1;
   int cost_level_ = -1;
   bool one_cost_ = false;  // all messages cost the same
+  bool has_gaps_ = false;  // one message keeps a rank from the next
   bool one_size_ = true;   // chunks are equal, so that alike rounds have equal turns
   std::uint64_t open_ = 0;
   ResolvedRound round_;

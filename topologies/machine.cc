@@ -33,6 +33,25 @@ MessageCost message_cost(const Costs& costs, const Protocol* protocol, double by
   return cost;
 }
 
+bool has_message_gaps(const Costs& costs, const Protocol* protocol) {
+  return !costs.message_gap.empty() || (protocol != nullptr && !protocol->message_gap.empty());
+}
+
+Seconds MessageGaps::beyond_one(const Costs& costs, const Protocol* protocol) const {
+  Seconds sum{0};
+  Seconds largest{0};
+  for (std::size_t level = 0; level < levels; ++level) {
+    if (messages_[level] == 0) continue;
+    Seconds gap = at_level(costs.message_gap, static_cast<int>(level), Seconds{0});
+    if (protocol != nullptr) {
+      gap += at_level(protocol->message_gap, static_cast<int>(level), Seconds{0});
+    }
+    sum += messages_[level] * gap;
+    largest = std::max(largest, gap);
+  }
+  return sum - largest;
+}
+
 std::vector<Seconds> start_times(const Disturbance& disturbance, int ranks) {
   std::vector<Seconds> starts(static_cast<std::size_t>(ranks), Seconds{0});
   if (disturbance.jitter.count() > 0) {

@@ -5,11 +5,16 @@
 //   route latency + message_latency(m, l)  and then  wire_factor * m  bytes flow, sharing links
 //   max-min fairly and never faster than `message_cap`.
 //
-// A rank that has all messages of a round adds reduced bytes / reduction_rate before its next
-// round; a collective adds `per_collective` once. Every engine uses these numbers alike.
+// Of the messages that a rank sends in one round, all but one keep it busy for their `message_gap`,
+// and all leave after that: none of them is known to be the first. What it receives may take longer
+// than what it sends: the rest of that, and reduced bytes / reduction_rate, a rank that has all
+// messages of a round adds before its next. A collective adds `per_collective` once. Every engine
+// uses these numbers alike.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -36,6 +41,7 @@ struct Protocol {
   std::vector<Seconds> message_latency;  // adds to that of the links
   std::vector<Bandwidth> message_cap;    // of one message; 0 or empty: none
   std::string source;
+  std::vector<Seconds> message_gap{};  // from one message of a rank to its next; empty: none
 };
 
 /// Switches that add: the vector goes up once and comes down once, as NVLS and SHARP do.
@@ -56,6 +62,7 @@ struct Costs {
   std::vector<Protocol> protocols;      // empty: one way of sending
   std::optional<InNetwork> in_network;  // empty: switches only forward
   std::optional<Gpus> gpus{};           // empty: none, or nothing is said of them
+  std::vector<Seconds> message_gap{};   // by level, as that of a Protocol, which adds
 };
 
 /// A cost that is one number: its key in a machine file and in `topo show`, and its member. What is
@@ -92,6 +99,24 @@ struct MessageCost {
 /// `protocol` may be null. `bytes` is the payload; an inflated message keeps to the cap on the
 /// wire.
 MessageCost message_cost(const Costs& costs, const Protocol* protocol, double bytes, int level);
+
+/// Whether messages of a rank wait for each other. `protocol` may be null.
+bool has_message_gaps(const Costs& costs, const Protocol* protocol);
+
+/// The messages that one rank sends, or receives, in one round (of a track, which plays in thread
+/// blocks of its own).
+class MessageGaps {
+ public:
+  static constexpr std::size_t levels = 4;  // levels beyond count as the last
+
+  void add(int level) { ++messages_[std::min(static_cast<std::size_t>(level), levels - 1)]; }
+  /// The sum of their gaps but for the largest, which no other message waits for. Depends on the
+  /// messages and not on their order, to the last bit: ranks that do alike things stay alike.
+  Seconds beyond_one(const Costs& costs, const Protocol* protocol) const;
+
+ private:
+  std::array<int, levels> messages_{};
+};
 
 /// Start of each rank, all at least 0.
 std::vector<Seconds> start_times(const Disturbance& disturbance, int ranks);

@@ -39,8 +39,33 @@ void read_value(const TomlTable& table, const std::string& key, Seconds& time) {
   time = table.duration(key);
 }
 
+// Calls `read` with every entry of a list that the table may have; what it refuses, the file names.
+template <class Read>
+void read_each(const TomlTable& table, const std::string& key, const Read& read) {
+  if (!table.has(key)) return;
+  for (const std::string& entry : table.texts(key)) {
+    try {
+      read(entry);
+    } catch (const InvalidArgument& e) {
+      table.refuse(key, e.what());
+    }
+  }
+}
+
+std::vector<Seconds> read_durations(const TomlTable& table, const std::string& key,
+                                    std::size_t most = 64) {
+  std::vector<Seconds> durations;
+  read_each(table, key, [&](const std::string& entry) {
+    durations.push_back(parse_duration(entry));
+    require(durations.size() <= most,
+            fmt::format("`{}` has at most {} entries, one a level", key, most));
+  });
+  return durations;
+}
+
 Costs read_costs(const TomlTable& table) {
   Costs costs;
+  costs.message_gap = read_durations(table, "message_gap", MessageGaps::levels);
   for (const TomlTable& step : table.tables("message_latency")) {
     costs.message_latency.push_back({step.size("from"), step.duration("latency")});
     step.finish();
@@ -66,30 +91,16 @@ Protocol read_protocol(const TomlTable& table) {
                     .message_cap = {},
                     .source = table.text("source")};
   if (table.has("wire_factor")) protocol.wire_factor = table.number("wire_factor", 1, 1e3);
-  const auto each = [&table](const std::string& key, const auto& read) {
-    for (const std::string& entry : table.texts(key)) {
-      try {
-        read(entry);
-      } catch (const InvalidArgument& e) {
-        table.refuse(key, e.what());
-      }
-    }
-  };
-  if (table.has("message_latency")) {
-    each("message_latency", [&protocol](const std::string& entry) {
-      protocol.message_latency.push_back(parse_duration(entry));
-    });
-  }
+  protocol.message_latency = read_durations(table, "message_latency");
   std::vector<int> channels{1};
   if (table.has("channels")) channels = table.integers("channels", 1, 1024);
-  if (table.has("message_cap")) {
-    each("message_cap", [&](const std::string& entry) {
-      const std::size_t level = std::min(protocol.message_cap.size(), channels.size() - 1);
-      const double rate = entry == "none" ? 0 : parse_bandwidth(entry).bytes_per_second;
-      require(entry == "none" || rate > 0, "`message_cap` must be above 0, or \"none\"");
-      protocol.message_cap.push_back({rate * channels[level] * protocol.wire_factor});
-    });
-  }
+  protocol.message_gap = read_durations(table, "message_gap", MessageGaps::levels);
+  read_each(table, "message_cap", [&](const std::string& entry) {
+    const std::size_t level = std::min(protocol.message_cap.size(), channels.size() - 1);
+    const double rate = entry == "none" ? 0 : parse_bandwidth(entry).bytes_per_second;
+    require(entry == "none" || rate > 0, "`message_cap` must be above 0, or \"none\"");
+    protocol.message_cap.push_back({rate * channels[level] * protocol.wire_factor});
+  });
   table.finish();
   return protocol;
 }

@@ -26,11 +26,7 @@ SimulatedEndpoint::SimulatedEndpoint(SimgridWorld& world, const Schedule& schedu
       rank_(position % schedule.ranks()),
       track_begin_(position - rank_),
       element_bytes_(element_bytes),
-      round_(-1) {
-  const double rate = world.scenario().machine.costs.reduction_rate.bytes_per_second;
-  const double tracks = world.program().positions() / schedule.ranks();
-  reduction_seconds_ = rate > 0 ? tracks / rate : 0;
-}
+      round_(-1) {}
 
 // Counts an operation, entering the round it belongs to.
 void SimulatedEndpoint::operation() {
@@ -52,6 +48,7 @@ void SimulatedEndpoint::enter(int round) {
   world_.program().turn(track_begin_ + rank_, round, turn_);
   sends_ = 0;
   left_ = turn_.sends.size() + static_cast<std::size_t>(turn_.arrivals);
+  debt_ += turn_.reduction.count();
   if (turn_.arrivals == 0) return;
   resolve(schedule_, rank_, round, row_);
   const Scenario& scenario = world_.scenario();
@@ -153,11 +150,6 @@ void SimulatedEndpoint::wait(Ticket ticket) {
   const Receive receive = std::move(found->second);
   receives_.erase(found);
   for (const SimgridMessagePtr& message : receive.messages) world_.wait(*message);
-  if (!receive.sources.empty()) {
-    const double reduced = static_cast<double>(receive.into.count) * element_bytes_ *
-                           static_cast<double>(receive.messages.size());
-    debt_ += reduced * reduction_seconds_;
-  }
   if (receive.into.data != nullptr) store(receive);
 }
 

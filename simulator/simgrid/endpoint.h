@@ -61,8 +61,7 @@ class SimulatedEndpoint final : public Endpoint {
   Rank rank_;
   int track_begin_;  // the position of rank 0
   double element_bytes_;
-  double reduction_seconds_;  // per byte
-  double debt_ = 0;           // of reductions, seconds
+  double debt_ = 0;  // of the round: Turn::reduction, seconds
   int round_ = 0;
   std::size_t left_ = 0;  // operations of the round still to come
   std::size_t sends_ = 0;

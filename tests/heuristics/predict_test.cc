@@ -111,6 +111,19 @@ TEST(Predict, AddsReductionCapInflationAndOverhead) {
                  "sum");
 }
 
+TEST(Predict, MessagesOfARankWaitForEachOthersGaps) {
+  Machine machine = star_machine(8);
+  const double plain = predicted("direct", 8, 4000, machine).latency.count();
+  machine.costs.message_gap = {Seconds{1e-6}};
+  expect_seconds(predicted("direct", 8, 4000, machine).latency, plain + 2 * 6e-6,
+                 "seven messages at once, in each of two rounds");
+  const Prediction ring = predicted("ring", 8, 4000, machine);
+  expect_seconds(ring.latency, 14 * alpha, "one message at a time waits for nothing");
+  const Prediction central = predicted("reduce-broadcast", 8, 4000, machine);
+  expect_seconds(central.reduction, 6e-6, "the root receives seven");
+  expect_seconds(central.latency, 2 * alpha + 6e-6, "and sends seven");
+}
+
 TEST(Predict, TakesTheCostsOfTheProtocol) {
   Machine machine = star_machine(2);
   machine.costs.protocols = {{"LL", 2, {Seconds{-0.5e-6}}, {}, ""}};
@@ -128,9 +141,10 @@ TEST(Predict, ALadderIsWhatEachProtocolAloneGives) {
   machine.costs.wire_factor = 1.25;
   machine.costs.reduction_rate = Bandwidth{10e9};
   machine.costs.message_latency = {{Bytes{1000}, Seconds{2e-6}}};
-  machine.costs.protocols = {{"LL", 2, {Seconds{-0.5e-6}}, {Bandwidth{10e9}}, ""},
-                             {"LL128", 1.1, {Seconds{1e-7}}, {}, ""},
-                             {"Simple", 1, {Seconds{4e-6}}, {Bandwidth{30e9}}, ""}};
+  machine.costs.protocols = {
+      {"LL", 2, {Seconds{-0.5e-6}}, {Bandwidth{10e9}}, ""},
+      {"LL128", 1.1, {Seconds{1e-7}}, {}, ""},
+      {"Simple", 1, {Seconds{4e-6}}, {Bandwidth{30e9}}, "", {Seconds{2e-6}}}};
   for (const char* spec : {"ring", "direct", "double-tree", "halving-doubling"}) {
     const Schedule schedule = make_schedule(spec, 12);
     VectorSpec workload{12345, DataType::f32, "", {}};

@@ -119,6 +119,19 @@ TEST(Fluid, LaterReductionsDelayTheNextRound) {
                   14 * (alpha + chunk / bandwidth) + 7 * chunk / 10e9 + 5e-6);
 }
 
+TEST(Fluid, AMessageKeepsItsRankFromTheNextForTheGap) {
+  Scenario scenario = plain_scenario("direct", 8, 1 << 20, plain_star(8));
+  const double plain = simulate_fluid(scenario).time.count();
+  scenario.machine.costs.message_gap = {Seconds{1e-6}};
+  expect_relative(simulate_fluid(scenario).time.count(), plain + 2 * 6e-6);
+  // The root of `reduce-broadcast` receives seven, then sends seven.
+  scenario = plain_scenario("reduce-broadcast", 8, 1 << 20, plain_star(8));
+  const double central = simulate_fluid(scenario).time.count();
+  scenario.machine.costs.protocols = {{"LL", 1, {}, {}, "test", {Seconds{1e-6}}}};
+  scenario.protocol = "LL";
+  expect_relative(simulate_fluid(scenario).time.count(), central + 2 * 6e-6);
+}
+
 TEST(Fluid, ProtocolsInflateDelayAndCapMessages) {
   Scenario scenario = plain_scenario("ring", 8, 1 << 20, plain_star(8));
   scenario.machine.costs.wire_factor = 1.1;

@@ -56,6 +56,14 @@ TEST(Model, IsExactWithReductionAndOverhead) {
   expect_exact(plain_scenario("halving-doubling", 16, 1 << 20, machine), "halving-doubling");
 }
 
+TEST(Model, IsExactWithGapsOfMessages) {
+  Machine machine = plain_star(16);
+  machine.costs.message_gap = {Seconds{0.3e-6}};
+  for (const char* spec : {"direct", "one-shot", "reduce-broadcast", "ring"}) {
+    expect_exact(plain_scenario(spec, 16, 1 << 20, machine), spec);
+  }
+}
+
 TEST(Model, SeesTheContentionOfOneRound) {
   const LinkClass wire{"wire", {50e9}, 1, Seconds{0.5e-6}, 0, ""};
   const Machine grid{torus({4, 4, 4}, {true, true, true}, {wire}), {}, "", ""};

@@ -141,7 +141,8 @@ TEST(Quotient, EqualsFluidWithCostsBeyondAlphaAndBeta) {
                               .reduction_rate = {30e9},
                               .per_collective = Seconds{5e-6},
                               .protocols = {},
-                              .in_network = {}};
+                              .in_network = {},
+                              .message_gap = {Seconds{3e-7}, Seconds{1e-6}}};
   });
 }
 
@@ -201,6 +202,18 @@ TEST(Quotient, FindsOneClassWhereAllRanksAreAlike) {
     EXPECT_EQ(simulate_quotient(plain_scenario(spec, 64, 1 << 18, machine)).rank_classes, 1)
         << spec;
   }
+}
+
+// Each rank of `direct` meets peers inside and outside its node in an order of its own, so that the
+// sum of their gaps must not depend on it.
+TEST(Quotient, GapsLeaveAlikeRanksAlike) {
+  LinkClass adapter = wire(20e9, 1);
+  adapter.level = 1;
+  const Fabric fabric{.adapter = adapter, .adapters_per_node = 4};
+  Machine machine{cluster(star(4, wire(50e9, 0.5)), 8, fabric), {}, "", ""};
+  machine.costs.message_gap = {Seconds{1e-7}, Seconds{0.7e-6}};
+  const Outcome outcome = simulate_quotient(plain_scenario("direct", 32, 1 << 20, machine));
+  EXPECT_EQ(outcome.rank_classes, 1);
 }
 
 TEST(Quotient, SplitsClassesByAStraggler) {

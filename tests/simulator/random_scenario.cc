@@ -88,12 +88,14 @@ Costs random_costs(Random& random) {
   if (below(random, 2) == 0) costs.message_cap = {0.4e9 * (1 + below(random, 3))};
   if (below(random, 2) == 0) costs.reduction_rate = {2e9};
   if (below(random, 2) == 0) costs.per_collective = Seconds{5e-6};
+  if (below(random, 2) == 0) costs.message_gap = {Seconds{3e-7}};
   if (below(random, 2) == 0) {
     costs.protocols = {{.name = "LL",
                         .wire_factor = 2,
                         .message_latency = {Seconds{1e-7}, Seconds{2e-7}},
                         .message_cap = {{0}, {0.7e9}},
                         .source = {}}};
+    if (below(random, 2) == 0) costs.protocols[0].message_gap = {Seconds{0}, Seconds{7e-7}};
   }
   return costs;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "algorithms/resolve.h"
 
@@ -17,6 +18,7 @@ struct Message {
   double left = 0;
   double limit = 0;
   double latency = 0;
+  double gap = 0;
   std::vector<LinkId> route;
   State state = State::unsent;
   double begins = 0;
@@ -47,6 +49,9 @@ class Reference {
     for (int p = 0; p < static_cast<int>(positions_.size()); ++p) {
       starts_.push_back(starts[p % ranks].count());
       for (int t = 0; t < scenario.schedule.rounds(); ++t) tabulate_turn(p, t);
+    }
+    for (int p = 0; p < static_cast<int>(positions_.size()); ++p) {
+      for (int t = 0; t < scenario.schedule.rounds(); ++t) delay_by_gaps(p, t);
     }
   }
 
@@ -104,11 +109,44 @@ class Reference {
       message.limit = cost.cap > 0 ? cost.cap : 1e300;
       message.latency = (summary.latency + cost.latency).count();
       for (const LinkId link : message.route) result_.link_bytes[link] += message.left;
+      message.gap = gap(summary.level);
       messages_.push_back(message);
     }
     const double rate = costs.reduction_rate.bytes_per_second;
     const auto sharers = static_cast<double>(tracks_.size());
     positions_[p].reduction.push_back(rate > 0 ? reduced * sharers / rate : 0);
+  }
+
+  // From the sorted gaps of what a position sends and receives in a round, its largest left out.
+  void delay_by_gaps(int p, int t) {
+    const auto busy = [&](bool sending) {
+      std::vector<double> gaps;
+      for (const Message& m : messages_) {
+        if (m.round == t && (sending ? m.from : m.to) == p) gaps.push_back(m.gap);
+      }
+      std::sort(gaps.begin(), gaps.end());
+      if (!gaps.empty()) gaps.pop_back();
+      return std::accumulate(gaps.begin(), gaps.end(), 0.0);
+    };
+    const double sending = busy(true);
+    for (Message& m : messages_) {
+      if (m.round == t && m.from == p) m.latency += sending;
+    }
+    positions_[p].reduction[t] += std::max(0.0, busy(false) - sending);
+  }
+
+  double gap(int level) const {
+    const Costs& costs = scenario_.machine.costs;
+    double sum = 0;
+    const auto add = [&](const std::vector<Seconds>& gaps) {
+      if (!gaps.empty())
+        sum += gaps[level < static_cast<int>(gaps.size()) ? level : gaps.size() - 1].count();
+    };
+    add(costs.message_gap);
+    for (const Protocol& one : costs.protocols) {
+      if (one.name == scenario_.protocol) add(one.message_gap);
+    }
+    return sum;
   }
 
   // Whether messages of earlier rounds between the same two have arrived.

@@ -85,6 +85,7 @@ TEST_P(Algorithms, TakeTheTimeOfFluidOnEveryNetwork) {
   scenario.count = 100'003;
   scenario.machine.costs.reduction_rate = {20e9};
   scenario.machine.costs.wire_factor = 1.1;
+  scenario.machine.costs.message_gap = {Seconds{2e-7}, Seconds{1e-6}};
   scenario.disturbance.stragglers = {{5, Seconds{20e-6}}};
   expect_agreement(scenario);
 }

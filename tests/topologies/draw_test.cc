@@ -169,6 +169,8 @@ TEST(Export, TomlKeepsEveryCost) {
   costs.reduction_rate = {1e11};
   costs.per_collective = Seconds{6.6e-6};
   costs.protocols = {{"LL", 2, {Seconds{6e-7}, Seconds{2.7e-6}}, {Bandwidth{3e9}, {}}, "s"}};
+  costs.message_gap = {Seconds{1e-7}, Seconds{2e-6}};
+  costs.protocols[0].message_gap = {Seconds{0}, Seconds{1e-6}};
   costs.in_network = InNetwork{"nvls", Seconds{1e-6}, {4e11}, 8, "t"};
   costs.gpus = Gpus{gpu_generations()[2], adapter_networks()[1], "arm", 4, true, "t"};
   costs.gpus->network.hop_ll = Seconds{7e-6};
@@ -185,6 +187,8 @@ TEST(Export, TomlKeepsEveryCost) {
   EXPECT_EQ(again.protocols[0].wire_factor, 2);
   EXPECT_EQ(again.protocols[0].message_latency, costs.protocols[0].message_latency);
   EXPECT_EQ(again.protocols[0].message_cap, costs.protocols[0].message_cap);
+  EXPECT_EQ(again.message_gap, costs.message_gap);
+  EXPECT_EQ(again.protocols[0].message_gap, costs.protocols[0].message_gap);
   ASSERT_TRUE(again.in_network);
   EXPECT_EQ(again.in_network->rate, costs.in_network->rate);
   EXPECT_EQ(again.in_network->max_ranks, 8);

@@ -125,11 +125,13 @@ wire_factor = 1.1
 message_cap = "20 GBps"
 reduction_rate = "200 GBps"
 per_collective = "7 us"
+message_gap = ["1 us"]
 source = "a test"
 [[protocol]]
 name = "LL"
 wire_factor = 2
 message_latency = ["0 us", "2 us"]
+message_gap = ["0 us", "3 us"]
 message_cap = ["10 GBps", "none"]
 channels = [4]
 source = "a test"
@@ -149,6 +151,8 @@ source = "a test"
   EXPECT_EQ(costs.protocols[0].message_cap[0], Bandwidth{80e9});
   EXPECT_EQ(costs.protocols[0].message_cap[1], Bandwidth{0});
   EXPECT_DOUBLE_EQ(costs.protocols[0].message_latency[1].count(), 2e-6);
+  EXPECT_EQ(costs.message_gap, std::vector<Seconds>{Seconds{1e-6}});
+  EXPECT_EQ(costs.protocols[0].message_gap[1], Seconds{3e-6});
   ASSERT_TRUE(costs.in_network.has_value());
   EXPECT_EQ(costs.in_network->max_ranks, 8);
 }
@@ -217,6 +221,9 @@ TEST(MachineFileTest, ImpossibleNumbersAreRefusedWithTheirLine) {
               StartsWith("m.toml:7: `latency` of [link.fast] must be a text with a unit"));
   EXPECT_THAT(why(with(head + four_on_a_star, "hosts = 4", "hosts = 0")),
               StartsWith("m.toml:16: `hosts` of [structure] must be from 1 to"));
+  EXPECT_THAT(why(head + four_on_a_star +
+                  "[costs]\nmessage_gap = [\"1 us\", \"1 us\", \"1 us\", \"1 us\", \"1 us\"]\n"),
+              StartsWith("m.toml:20: `message_gap` has at most 4 entries, one a level"));
 }
 
 TEST(MachineFileTest, AnImpossibleWrapIsRefusedWithItsLine) {

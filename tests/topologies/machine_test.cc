@@ -43,6 +43,30 @@ TEST(MessageCostTest, AProtocolAddsLatencyInflatesAndCapsByLevel) {
   EXPECT_DOUBLE_EQ(between.cap, 80);
 }
 
+TEST(MessageGapsTest, AllWaitButTheOneWithTheLargestGap) {
+  Costs costs;
+  EXPECT_FALSE(has_message_gaps(costs, nullptr));
+  costs.protocols = {{.name = "LL",
+                      .message_latency = {},
+                      .message_cap = {},
+                      .source = "a test",
+                      .message_gap = {Seconds{0}, Seconds{4}}}};
+  const Protocol* protocol = costs.protocols.data();
+  EXPECT_TRUE(has_message_gaps(costs, protocol));
+  costs.message_gap = {Seconds{1}};
+  EXPECT_TRUE(has_message_gaps(costs, nullptr));
+  MessageGaps gaps;
+  EXPECT_EQ(gaps.beyond_one(costs, protocol), Seconds{0});
+  gaps.add(9);  // as level 1, the last with a gap
+  EXPECT_EQ(gaps.beyond_one(costs, protocol), Seconds{0});
+  gaps.add(0);
+  gaps.add(0);
+  EXPECT_EQ(gaps.beyond_one(costs, protocol), Seconds{2});
+  gaps.add(1);
+  EXPECT_EQ(gaps.beyond_one(costs, protocol), Seconds{7});
+  EXPECT_EQ(gaps.beyond_one(costs, nullptr), Seconds{3});
+}
+
 TEST(StartTimesTest, JitterIsExponentialAndReproducible) {
   const Disturbance disturbance{.jitter = Seconds{2e-3}, .seed = 7, .stragglers = {}};
   const std::vector<Seconds> starts = start_times(disturbance, 20000);

@@ -184,6 +184,7 @@ class TomlWriter {
       };
       std::visit(write, key.member);
     }
+    write_gaps(costs.message_gap);
     for (const LatencyStep& step : costs.message_latency) {
       add("\n[[costs.message_latency]]\nfrom = \"{} B\"\nlatency = {}\n", step.from_bytes.count,
           written(step.latency));
@@ -208,6 +209,12 @@ class TomlWriter {
     if (gpus.per_host > 0) add("per_host = {}\n", gpus.per_host);
   }
 
+  void write_gaps(const std::vector<Seconds>& gaps) {
+    std::vector<std::string> texts;
+    for (const Seconds gap : gaps) texts.push_back(written(gap));
+    if (!texts.empty()) add("message_gap = [{}]\n", fmt::join(texts, ", "));
+  }
+
   // Caps in a file are of the payload, those of a Protocol of the wire.
   void write_protocol(const Protocol& protocol) {
     std::vector<std::string> latencies;
@@ -220,6 +227,7 @@ class TomlWriter {
     add("\n[[protocol]]\nname = {}\nwire_factor = {}\n", toml_quoted(protocol.name),
         protocol.wire_factor);
     if (!latencies.empty()) add("message_latency = [{}]\n", fmt::join(latencies, ", "));
+    write_gaps(protocol.message_gap);
     if (!caps.empty()) add("message_cap = [{}]\n", fmt::join(caps, ", "));
     add("source = {}\n", toml_quoted(source(protocol.source)));
   }
