@@ -97,9 +97,10 @@ Costs nccl_costs(bool has_nvlink) {
   const auto inside = [&](double nvlink, double pci) { return us(has_nvlink ? nvlink : pci); };
   Costs costs;
   costs.per_collective = us(6.6);
+  costs.message_gap = {us(0), us(1)};  // netOverhead there with CPUs other than AMD's
   costs.protocols = {{"LL", 2, {inside(0.6, 1.0), us(2.7)}, {}, source},
                      {"LL128", 128.0 / 120, {inside(1.9, 2.5), us(4.0)}, {}, source},
-                     {"Simple", 1, {inside(3.4, 5.7), us(14.0)}, {}, source}};
+                     {"Simple", 1, {inside(3.4, 5.7), us(14.0)}, {}, source, {us(0), us(2)}}};
   return costs;
 }
 
