@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <memory>
+#include <numeric>
+#include <utility>
 
 #include "core/error.h"
 #include "core/parse.h"
@@ -14,10 +17,27 @@ namespace {
 constexpr std::array<std::string_view, 5> names_of_collectives{"all-reduce", "reduce-scatter",
                                                                "all-gather", "broadcast", "reduce"};
 
+constexpr std::int64_t most_counted = std::int64_t{1} << 40;
+
 // Of a vector whose chunks are its shares.
-Elements elements_of(Chunks shares, int ranks, std::int64_t count) {
-  const std::int64_t first = share_start(shares.first, ranks, count);
-  return {first, share_start(shares.first + shares.count, ranks, count) - first};
+Elements elements_of(const Collective& collective, Chunks shares, int ranks, std::int64_t count) {
+  const std::int64_t first = share_start(collective, shares.first, ranks, count);
+  return {first, share_start(collective, shares.first + shares.count, ranks, count) - first};
+}
+
+std::vector<std::int64_t> parse_counts(const std::string& text) {
+  std::vector<std::int64_t> counts;
+  std::int64_t sum = 0;
+  for (const std::string& part : split_at(text, ',')) {
+    const std::string word(trimmed(part));
+    require(!word.ends_with("B") && !word.ends_with("b"),
+            "counts: '" + word + "' is a size; counts are of elements, as in 1M,2M,0,4K");
+    counts.push_back(parse_size_option("counts", word).count);
+    require(counts.back() <= most_counted - sum,
+            "counts: those of " + text + " are more than 2^40 elements together");
+    sum += counts.back();
+  }
+  return counts;
 }
 
 }  // namespace
@@ -35,6 +55,10 @@ CollectiveKind parse_collective(std::string_view name) {
 
 bool has_root(CollectiveKind kind) {
   return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce;
+}
+
+bool has_shares(CollectiveKind kind) {
+  return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_gather;
 }
 
 bool adds(CollectiveKind kind) {
@@ -67,12 +91,19 @@ std::int64_t share_start(Rank rank, int ranks, std::int64_t count) {
   return count / ranks * rank + count % ranks * rank / ranks;
 }
 
+std::int64_t share_start(const Collective& collective, Rank rank, int ranks, std::int64_t count) {
+  if (collective.counts.empty()) return share_start(rank, ranks, count);
+  assert(std::ssize(collective.counts) == ranks);
+  const auto begin = collective.counts.begin();
+  return std::accumulate(begin, begin + rank, std::int64_t{0});
+}
+
 Elements elements_before(const Collective& collective, Rank rank, int ranks, std::int64_t count) {
-  return elements_of(held_before(collective, rank, ranks, ranks), ranks, count);
+  return elements_of(collective, held_before(collective, rank, ranks, ranks), ranks, count);
 }
 
 Elements elements_after(const Collective& collective, Rank rank, int ranks, std::int64_t count) {
-  return elements_of(held_after(collective, rank, ranks, ranks), ranks, count);
+  return elements_of(collective, held_after(collective, rank, ranks, ranks), ranks, count);
 }
 
 Partition share_partition(int ranks, int pieces) {
@@ -84,6 +115,46 @@ Partition share_partition(int ranks, int pieces) {
     return first +
            inside(chunk % pieces, share_start(rank + 1, ranks, count) - first, element_bytes);
   };
+}
+
+Collective with_counts(Collective collective, const std::string& text, int ranks) {
+  if (text.empty()) return collective;
+  require(has_shares(collective.kind),
+          "counts: they are the shares of a reduce-scatter or an "
+          "all-gather; " +
+              std::string(to_string(collective.kind)) + " has none");
+  collective.counts = parse_counts(text);
+  require(std::ssize(collective.counts) == ranks,
+          "counts: " + text + " has " + std::to_string(collective.counts.size()) +
+              " numbers, and shares are for " + std::to_string(ranks) + " ranks");
+  return collective;
+}
+
+std::int64_t sum_of_counts(const std::string& text) {
+  const std::vector<std::int64_t> counts = parse_counts(text);
+  return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+}
+
+Schedule cut_into_counts(const Schedule& schedule, const Collective& collective) {
+  if (collective.counts.empty()) return schedule;
+  const int n = schedule.ranks();
+  require(std::ssize(collective.counts) == n, "counts: there are " +
+                                                  std::to_string(collective.counts.size()) +
+                                                  ", and " + std::to_string(n) + " ranks");
+  auto starts = std::make_shared<std::vector<std::int64_t>>(collective.counts.size() + 1, 0);
+  std::partial_sum(collective.counts.begin(), collective.counts.end(), starts->begin() + 1);
+  const auto cut = [n, pieces = schedule.chunks() / n, equal = schedule.partition(),
+                    starts = std::shared_ptr<const std::vector<std::int64_t>>(std::move(starts))](
+                       int chunk, std::int64_t, int element_bytes) {
+    const Rank rank = chunk / pieces;
+    const std::int64_t first = (*starts)[rank];
+    if (chunk % pieces == 0) return first;
+    // In a vector whose equal shares are as large as this one.
+    const std::int64_t as_equal = ((*starts)[rank + 1] - first) * n;
+    return first + equal(chunk, as_equal, element_bytes) -
+           equal(rank * pieces, as_equal, element_bytes);
+  };
+  return schedule.with_partition(cut);
 }
 
 namespace {

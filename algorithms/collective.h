@@ -2,7 +2,8 @@
 // hold after. Any schedule that leads from one to the other implements it.
 //
 // Every rank has a vector of the same length, the larger of the two buffers that libraries ask for.
-// A reduce-scatter and an all-gather cut it into one share per rank, in the order of ranks.
+// A reduce-scatter and an all-gather cut it into one share per rank, in the order of ranks: equal
+// ones, or of as many elements each as MPI's Reduce_scatter and Allgatherv are told.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,8 @@ enum class CollectiveKind : std::uint8_t {
 struct Collective {
   CollectiveKind kind = CollectiveKind::all_reduce;
   Rank root = 0;  // of a broadcast or a reduce; 0 elsewhere
+  /// Elements of each rank's share, which make up the vector; empty: equal shares.
+  std::vector<std::int64_t> counts = {};
   bool operator==(const Collective&) const = default;
 };
 
@@ -36,6 +39,8 @@ std::string_view to_string(CollectiveKind kind);
 CollectiveKind parse_collective(std::string_view name);
 
 bool has_root(CollectiveKind kind);
+/// Whether the vector is cut into a share for each rank.
+bool has_shares(CollectiveKind kind);
 /// Whether ranks end with sums; otherwise with copies.
 bool adds(CollectiveKind kind);
 
@@ -51,6 +56,8 @@ Rank source_of(const Collective& collective, int chunk, int ranks, int chunks);
 /// The first element of a rank's share of `count` elements; that of rank `ranks` is `count`. Shares
 /// are equal up to one element.
 std::int64_t share_start(Rank rank, int ranks, std::int64_t count);
+/// The same where the collective may say how many elements shares have.
+std::int64_t share_start(const Collective& collective, Rank rank, int ranks, std::int64_t count);
 /// Elements [first, first + count) of a vector.
 struct Elements {
   std::int64_t first = 0;
@@ -61,6 +68,16 @@ Elements elements_before(const Collective& collective, Rank rank, int ranks, std
 Elements elements_after(const Collective& collective, Rank rank, int ranks, std::int64_t count);
 /// Cuts the vector into shares and each of them into `pieces` near-equal chunks.
 Partition share_partition(int ranks, int pieces);
+
+/// The same collective with shares of "1M,2M,0,4K" elements; "" are equal ones. Throws
+/// InvalidArgument for a collective without shares, unless there is one number for each of `ranks`,
+/// and for more than 2^40 elements together.
+Collective with_counts(Collective collective, const std::string& text, int ranks);
+/// Elements of the whole vector that `text` describes, as with_counts() reads it.
+std::int64_t sum_of_counts(const std::string& text);
+/// A schedule of equal shares with the shares of the collective: each is cut into its chunks as an
+/// equal share of that size would be.
+Schedule cut_into_counts(const Schedule& schedule, const Collective& collective);
 
 /// Shares of `what` that rank `rank` sends or receives, as times the vector: nccl-tests' factors
 /// from algorithm to bus bandwidth. 2 (n-1)/n, (n-1)/n for the halves, 1 with a root.

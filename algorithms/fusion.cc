@@ -162,14 +162,15 @@ void add_pieces(const Schedule& schedule, int element_bytes, const std::vector<C
 }  // namespace
 
 std::optional<Fusion> fuse(const Schedule& schedule, std::int64_t count, int element_bytes,
-                           CollectiveKind kind, bool in_place) {
+                           const Collective& collective, bool in_place) {
   const int n = schedule.ranks();
+  const CollectiveKind kind = collective.kind;
   const bool all_reduces = kind == CollectiveKind::all_reduce;
   if (has_root(kind) || n < 2 || n > most_fused_ranks) return {};
   Fusion fusion{.kind = kind, .ranks = n, .count = count, .in_place = in_place};
   for (Rank r = 0; r < n; ++r) {
-    fusion.before.push_back(elements_before({kind}, r, n, count));
-    fusion.after.push_back(elements_after({kind}, r, n, count));
+    fusion.before.push_back(elements_before(collective, r, n, count));
+    fusion.after.push_back(elements_after(collective, r, n, count));
   }
   fusion.shown = schedule.rounds() == 1 && can_be_shown(fusion, element_bytes);
   const bool passes = schedule.rounds() == (all_reduces ? 2 : 1);

@@ -71,6 +71,6 @@ constexpr std::int64_t most_shown_bytes = 2040;
 /// Adjacent chunks with the same sources and receivers become one piece when the fusion is even
 /// (its owner is then the first's). O(ranks^2); schedules above 512 ranks are left as they are.
 std::optional<Fusion> fuse(const Schedule& schedule, std::int64_t count, int element_bytes,
-                           CollectiveKind kind = CollectiveKind::all_reduce, bool in_place = true);
+                           const Collective& collective = {}, bool in_place = true);
 
 }  // namespace collbench

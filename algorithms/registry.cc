@@ -97,7 +97,9 @@ Schedule make_schedule(const AlgorithmSpec& spec, int ranks, Bytes bytes,
                        const Collective& collective) {
   if (collective.kind == CollectiveKind::all_reduce) return make_schedule(spec, ranks, bytes);
   const AlgorithmInfo& row = row_for(spec, ranks);
-  if (row.name == synthesised_row().name) return synthesised(spec, ranks, bytes, collective.kind);
+  if (row.name == synthesised_row().name) {
+    return cut_into_counts(synthesised(spec, ranks, bytes, collective.kind), collective);
+  }
   if (!row.implements(collective.kind)) {
     std::vector<std::string_view> able;
     for (const AlgorithmInfo& info : algorithms()) {
@@ -108,8 +110,10 @@ Schedule make_schedule(const AlgorithmSpec& spec, int ranks, Bytes bytes,
   }
   if (!has_root(collective.kind)) {
     const Schedule whole = row.make(ranks, spec);
-    return collective.kind == CollectiveKind::reduce_scatter ? reduce_scatter_half(whole)
-                                                             : all_gather_half(whole);
+    return cut_into_counts(collective.kind == CollectiveKind::reduce_scatter
+                               ? reduce_scatter_half(whole)
+                               : all_gather_half(whole),
+                           collective);
   }
   require(collective.root >= 0 && collective.root < ranks,
           fmt::format("the root of a {} must be 0 to {}, not {}", to_string(collective.kind),

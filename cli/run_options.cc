@@ -8,6 +8,7 @@
 #include "cli/option_words.h"
 #include "cli/remote.h"
 #include "core/error.h"
+#include "core/parse.h"
 #include "transports/cuda/devices.h"
 #include "transports/faults/injected_fault.h"
 #include "transports/world/core_order.h"
@@ -42,6 +43,8 @@ constexpr OptionRow what_to_run_rows[] = {
     {what_to_run, "root", "r", "N", "0", "root rank of a broadcast or reduce"},
     {what_to_run, "groups", "", "GROUPS", "",
      "disjoint groups side by side: 2x4, or 0-3;4-7 (shm, grpc)"},
+    {what_to_run, "counts", "", "N,..", "",
+     "elements of each worker's share of a reduce-scatter or all-gather: 1M,2M,0,4K"},
     {what_to_run, "in-place", "", "", "", "input and output share a buffer (the default)"},
     {what_to_run, "out-of-place", "", "", "", "input and output are separate buffers"},
     {what_to_run, "buffers", "", "STATE", "produced",
@@ -144,6 +147,19 @@ Sweep sweep_of(const Settings& settings, const std::optional<LaunchedWorker>& wo
   return sweep;
 }
 
+/// Counts say how large the vector is, and how many workers there are unless that is said.
+void read_counts(const Settings& settings, Sweep& sweep) {
+  sweep.common.counts = settings.text("counts");
+  if (sweep.common.counts.empty()) return;
+  for (const char* size : {"minbytes", "maxbytes"}) {
+    require(!settings.given(size), fmt::format("{} says how large the vector is; leave {} out",
+                                               settings.label("counts"), settings.label(size)));
+  }
+  if (settings.given("workers")) return;
+  if (!sweep.common.groups.empty()) return;
+  sweep.workers = {static_cast<int>(split_at(sweep.common.counts, ',').size())};
+}
+
 }  // namespace
 
 CollectiveKind collective_asked(const Settings& settings) {
@@ -155,6 +171,7 @@ void read_collective(const Settings& settings, Sweep& sweep) {
   // nccl-tests take a root everywhere, and -1 for each in turn; where there is none it means
   // nothing.
   sweep.common.groups = settings.text("groups");
+  read_counts(settings, sweep);
   const bool rooted = has_root(sweep.common.collective);
   const int root = settings.count("root", rooted ? 0 : -1, 65'535);
   if (rooted) sweep.common.root = root;

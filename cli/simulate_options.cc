@@ -37,6 +37,8 @@ constexpr OptionRow network_rows[] = {
     {what_to_simulate, "root", "", "N", "0", "root rank of a broadcast or reduce"},
     {what_to_simulate, "groups", "", "GROUPS", "",
      "disjoint groups of ranks side by side: 2x4, or 0-3;4-7"},
+    {what_to_simulate, "counts", "", "N,..", "",
+     "elements of each rank's share of a reduce-scatter or all-gather: 1M,2M,0,4K"},
     {what_to_simulate, "datatype", "d", "TYPE", "f32", "f16, bf16, f32, f64, i32, i64, u8"},
     {what_to_simulate, "op", "", "OP", "sum", "sum, prod, min, max, avg"},
     {what_to_simulate, "engine", "E", "NAME", "auto",

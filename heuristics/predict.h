@@ -50,7 +50,8 @@ struct Prediction {
 };
 
 /// placement[r] is the host of rank r. Chunks of different sizes make all rounds differ; they are
-/// taken as equal if that would mean looking at more than 4 million turns.
+/// taken as equal if that would mean looking at more than 4 million turns and none has twice its
+/// equal share.
 /// Throws InvalidArgument if the placement or the protocol does not fit the schedule or machine.
 Prediction predict(const Schedule& schedule, const Machine& machine,
                    std::span<const Host> placement, const VectorSpec& workload);

@@ -215,12 +215,16 @@ CostSetting::CostSetting(const Schedule& schedule_of, const Machine& machine_of,
   chunk_bytes = static_cast<double>(workload.count) * element / schedule.chunks();
   if (workload.equal_chunks) return;
   bool differ = false;
+  std::int64_t largest = 0;
   for (int c = 0; c <= schedule.chunks(); ++c) {
     offsets.push_back(schedule.partition()(c, workload.count, element) * element);
     differ = differ || (c > 0 && offsets[c] - offsets[c - 1] != offsets[1]);
+    if (c > 0) largest = std::max(largest, offsets[c] - offsets[c - 1]);
   }
   const std::int64_t turns = std::int64_t{schedule.ranks()} * schedule.rounds();
-  if (!differ || turns > most_turns_apart) {
+  // Chunks that differ by rounding are alike; the time of a ring is that of its largest share.
+  const bool alike = static_cast<double>(largest) < 2 * chunk_bytes + 128;
+  if (!differ || (alike && turns > most_turns_apart)) {
     offsets.clear();
     return;
   }

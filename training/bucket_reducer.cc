@@ -125,7 +125,7 @@ Elements BucketReducer::sum(Region region) {
     communicator_.all_reduce(region, region, ReduceOp::sum);
     return {0, region.count};
   }
-  constexpr Collective scatter{CollectiveKind::reduce_scatter};
+  const Collective scatter{CollectiveKind::reduce_scatter};
   const Elements share =
       elements_after(scatter, communicator_.rank(), communicator_.ranks(), region.count);
   communicator_.perform(scatter, region, region.part(share.first, share.count), ReduceOp::sum);

@@ -8,7 +8,7 @@
 namespace collbench {
 namespace {
 
-constexpr Collective all_gather{CollectiveKind::all_gather};
+const Collective all_gather{CollectiveKind::all_gather};
 
 void copy(Region from, Region to) { std::copy_n(from.data, from.size().count, to.data); }
 void release(Region region) { release_pages(region.data, region.size()); }

@@ -1,5 +1,6 @@
 #include "transports/communicator.h"
 
+#include <numeric>
 #include <string>
 
 #include "core/error.h"
@@ -22,6 +23,17 @@ void Communicator::require_root(Rank root) const {
                         std::to_string(ranks()) + " ranks");
 }
 
+void Communicator::require_counts(const Collective& collective, std::int64_t count) const {
+  if (collective.counts.empty()) return;
+  const auto& counts = collective.counts;
+  const auto sum = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  if (has_shares(collective.kind) && std::ssize(counts) == ranks() && sum == count) return;
+  throw InvalidArgument(std::string(to_string(collective.kind)) + " of " + std::to_string(count) +
+                        " elements among " + std::to_string(ranks()) + " ranks has " +
+                        std::to_string(counts.size()) + " counts, " + std::to_string(sum) +
+                        " together; give one for each rank of a reduce-scatter or an all-gather");
+}
+
 void Communicator::perform(const Collective& collective, Region in, Region out, ReduceOp op) {
   if (collective.kind == CollectiveKind::all_reduce) return all_reduce(in, out, op);
   const Whole whole = whole_of(collective, in, out);
@@ -39,6 +51,7 @@ Communicator::Whole Communicator::whole_of(const Collective& collective, Region 
   const bool is_in = collective.kind == CollectiveKind::reduce_scatter ||
                      collective.kind == CollectiveKind::reduce;
   const std::int64_t count = is_in ? in.count : out.count;
+  require_counts(collective, count);
   const Elements before = elements_before(collective, rank(), ranks(), count);
   const Elements after = elements_after(collective, rank(), ranks(), count);
   if (in.count != before.count || out.count != after.count || in.type != out.type) {
@@ -49,12 +62,10 @@ Communicator::Whole Communicator::whole_of(const Collective& collective, Region 
                           " and " + std::to_string(out.count) + " " +
                           std::string(to_string(out.type)));
   }
-  const std::int64_t width = size_of(in.type);
-  std::byte* const begin = is_in ? in.data - before.first * width : out.data - after.first * width;
-  std::byte* const other = is_in ? out.data - after.first * width : in.data - before.first * width;
-  const bool other_is_empty = (is_in ? after : before).count == 0;
-  const bool in_place = other_is_empty ? (is_in ? out.data : in.data) == begin : begin == other;
-  return {count, in_place ? begin : nullptr};
+  // The larger part is the vector itself.
+  std::byte* const vector = is_in ? in.data : out.data;
+  const std::byte* const place = vector + (is_in ? after : before).first * size_of(in.type);
+  return {count, (is_in ? out : in).data == place ? vector : nullptr};
 }
 
 }  // namespace collbench

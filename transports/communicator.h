@@ -61,6 +61,9 @@ class Communicator {
   /// Throws InvalidArgument for a root that is no rank.
   void require_root(Rank root) const;
 
+  /// Throws InvalidArgument for counts that do not cut `count` elements into a share for each rank.
+  void require_counts(const Collective& collective, std::int64_t count) const;
+
   /// The whole vector of which a call of perform() has parts.
   struct Whole {
     std::int64_t count = 0;

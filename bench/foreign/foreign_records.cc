@@ -103,6 +103,11 @@ MeasuredTable to_measurements(const RecordFile& file, const std::string& name) {
       continue;
     }
     if (row.bytes.count <= 0) continue;
+    if (!record.point.counts.empty()) {
+      table.notes.push_back(fmt::format("{} of {} left out: its shares are {} elements, not equal",
+                                        row.algorithm, to_string(row.bytes), record.point.counts));
+      continue;
+    }
     if (row.system.empty()) row.system = stated("system");
     const std::string nodes = stated("nodes");
     if (!nodes.empty() && record.point.backend != "sim") {

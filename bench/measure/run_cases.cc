@@ -26,9 +26,17 @@ using ChoiceKey = std::tuple<TeamKey, std::string, std::int64_t, DataType, Reduc
                              bool, CollectiveKind, int, std::string>;
 
 ChoiceKey choice_key(const Case& point) {
-  return {team_key(point),  point.devices,  point.bytes.count, point.type,
-          point.op,         point.in_place, point.buffers,     point.checksum,
-          point.collective, point.root,     point.groups};
+  return {team_key(point),
+          point.devices,
+          point.bytes.count,
+          point.type,
+          point.op,
+          point.in_place,
+          point.buffers,
+          point.checksum,
+          point.collective,
+          point.root,
+          point.groups + " " + point.counts};
 }
 
 class Runner {

@@ -69,10 +69,10 @@ Case resolve(const Sweep& sweep, const std::string& algorithm, const std::string
   if (backend.is_black_box() || is_library || (apart && !backend.isolates)) {
     point.isolate = point.private_buffers = false;
   }
+  const Collective collective = collective_of(point);
   if (algorithm == "auto" && backend.is_black_box()) point.algorithm = point.backend;
   if (algorithm != "auto" && black_box(point.algorithm) == nullptr) {
-    make_schedule(parse_algorithm_spec(algorithm), group_size(point), sweep.first,
-                  collective_of(point));
+    make_schedule(parse_algorithm_spec(algorithm), group_size(point), sweep.first, collective);
   }
   return point;
 }
@@ -101,6 +101,7 @@ std::vector<Bytes> sweep_sizes(const Sweep& sweep) {
   require(!by_factor || sweep.factor > 1,
           fmt::format("the factor between sizes must be above 1, not {}", sweep.factor));
   const std::int64_t element = size_of(sweep.common.type);
+  if (!sweep.common.counts.empty()) return {{sum_of_counts(sweep.common.counts) * element}};
   std::vector<Bytes> sizes;
   auto exact = static_cast<double>(sweep.first.count);
   for (std::int64_t size = sweep.first.count; size <= sweep.last.count;) {
@@ -141,8 +142,9 @@ std::vector<Case> sweep_cases(const Sweep& sweep) {
       const std::string& name = placed.algorithm;
       const bool apart = !placed.backend.empty();
       mixes = mixes || apart;
+      const Collective equal{sweep.common.collective, sweep.common.root};
       const auto make = [&](const AlgorithmSpec& spec) {
-        make_schedule(spec, size, sweep.first, collective_of(sweep.common));
+        make_schedule(spec, size, sweep.first, equal);
       };
       for (const auto& algorithm : name == "all" ? names_that_fit(make) : std::vector{name}) {
         for (const auto& backend : apart ? std::vector{placed.backend} : sweep.backends) {

@@ -41,7 +41,8 @@ PlacedAlgorithm placed_algorithm(const std::string& text);
 /// The schedules for which `make` throws no InvalidArgument: what "all" stands for.
 std::vector<std::string> names_that_fit(const std::function<void(const AlgorithmSpec&)>& make);
 
-/// The sizes of a sweep, each rounded down to whole elements, ascending, without repetition.
+/// The sizes of a sweep, each rounded down to whole elements, ascending, without repetition; where
+/// the shares have counts, the one that they make up.
 /// Throws InvalidArgument for an empty range, a factor not above 1, or more than 100,000 sizes.
 std::vector<Bytes> sweep_sizes(const Sweep& sweep);
 

@@ -43,6 +43,7 @@ struct Case {
   CollectiveKind collective = CollectiveKind::all_reduce;
   int root = 0;        // of a broadcast or a reduce
   std::string groups;  // "2x4": disjoint groups of workers side by side; empty: one of all
+  std::string counts;  // "1M,2M,0,4K": elements of each rank's share; empty: equal shares
   Bytes bytes;         // vector size of one rank: of the larger buffer, as nccl-tests count
   DataType type = DataType::f32;
   ReduceOp op = ReduceOp::sum;
@@ -64,7 +65,10 @@ struct Case {
 inline int group_size(const Case& point) {
   return group_size(parse_groups(point.groups, point.workers), point.workers);
 }
-inline Collective collective_of(const Case& point) { return {point.collective, point.root}; }
+/// Throws InvalidArgument for counts that are not its shares.
+inline Collective collective_of(const Case& point) {
+  return with_counts({point.collective, point.root}, point.counts, group_size(point));
+}
 
 /// How long and how often to measure.
 struct Sampling {

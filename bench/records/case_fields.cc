@@ -56,6 +56,7 @@ std::span<const JsonField<Case>> case_fields() {
       {"collective", &Case::collective, "collective", true},
       {"root", &Case::root, "root", true},
       {"groups", &Case::groups, "groups", true},
+      {"counts", &Case::counts, "counts", true},
       {"statistic", &Case::statistic, "statistic", true},
       {"calls", &Case::calls, "calls of a sample", true},
   };

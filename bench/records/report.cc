@@ -21,6 +21,7 @@ std::string case_name(const Case& point) {
     if (point.root != 0) collective += fmt::format(":{}", point.root);
   }
   if (!point.groups.empty()) collective += "/groups:" + point.groups;
+  if (!point.counts.empty()) collective += "/counts:" + point.counts;
   const Simulated& simulated = point.simulated;
   if (simulated.topology.empty()) return name + collective;
   const Simulated usual;

@@ -43,6 +43,7 @@ std::string detail(const Case& point) {
     if (value != otherwise && !value.empty()) parts.push_back(what + value);
   };
   add(std::string(to_string(point.collective)), "all-reduce", "");
+  add(point.counts, "", "counts ");
   add(simulated.mapping, usual.mapping, "mapping ");
   add(simulated.posting, usual.posting, "");
   add(simulated.protocol, usual.protocol, "protocol ");

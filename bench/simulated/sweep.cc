@@ -27,8 +27,11 @@ struct Fits {
 std::vector<std::string> expand_names(const std::vector<std::string>& names, const Machine& machine,
                                       int workers, const Case& common, Fits& fits) {
   const Topology& topology = machine.topology;
+  const Collective collective = collective_of(common);
+  require(collective.counts.empty() || !common.simulated.equal_chunks,
+          "shares with counts are whole elements; leave --equal-chunks out");
   const auto make = [&](const AlgorithmSpec& spec) {
-    make_schedule(fit_to(spec, topology, workers), workers, Bytes{0}, collective_of(common));
+    make_schedule(fit_to(spec, topology, workers), workers, Bytes{0}, collective);
   };
   std::vector<std::string> expanded;
   for (const std::string& name : names) {

@@ -82,7 +82,7 @@ bool is_as_policies_see_it(const Case& point) {
   plain.real_data = point.simulated.real_data;
   plain.seed = point.simulated.seed;
   plain.equal_chunks = point.simulated.equal_chunks;
-  return point.simulated == plain;
+  return point.simulated == plain && point.counts.empty();
 }
 
 /// A candidate of `auto` with its predicted time.

@@ -141,6 +141,54 @@ TEST(ParseGroups, RefusesWhatLeavesRanksOutOrHasThemTwice) {
   EXPECT_EQ(parse_groups("", 8).size(), 0U);
 }
 
+std::string refusal_of_counts(CollectiveKind kind, const char* text) {
+  try {
+    with_counts({kind}, text, 3);
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Counts, AreOneNumberOfElementsForEachRankOfACollectiveWithShares) {
+  const CollectiveKind kind = CollectiveKind::all_gather;
+  EXPECT_THAT(with_counts({kind}, "1M, 0,4K", 3).counts, testing::ElementsAre(1 << 20, 0, 4 << 10));
+  EXPECT_TRUE(with_counts({kind}, "", 3).counts.empty());
+  EXPECT_EQ(sum_of_counts("1M,0,4K"), (1 << 20) + (4 << 10));
+  EXPECT_THAT(refusal_of_counts(kind, "1,2"), HasSubstr("1,2 has 2 numbers, and shares are for 3"));
+  EXPECT_THAT(refusal_of_counts(kind, "1,-2,3"), HasSubstr("'-2' is negative"));
+  EXPECT_THAT(refusal_of_counts(kind, "1,,3"), HasSubstr("is empty"));
+  EXPECT_THAT(refusal_of_counts(kind, "1,2KiB,3"), HasSubstr("'2KiB' is a size; counts are of"));
+  EXPECT_THAT(refusal_of_counts(kind, "1G,1T,3"), HasSubstr("more than 2^40 elements together"));
+  EXPECT_THAT(refusal_of_counts(CollectiveKind::all_reduce, "1,2,3"),
+              HasSubstr("all-reduce has none"));
+}
+
+// A share is cut as an equal share of its size is, and begins where those before it end.
+TEST(Counts, CutEveryShareAsIfAllWereOfItsSize) {
+  const Collective collective{CollectiveKind::reduce_scatter, 0, {5000, 0, 3, 70'000}};
+  for (const char* name :
+       {"ring:segments=3", "direct", "halving-doubling", "ring:bidirectional=1"}) {
+    const AlgorithmSpec spec = parse_algorithm_spec(name);
+    const Schedule equal = make_schedule(spec, 4, Bytes{0}, {collective.kind});
+    const Schedule uneven = make_schedule(spec, 4, Bytes{0}, collective);
+    const int pieces = equal.chunks() / 4;
+    const std::int64_t sum = 75'003;
+    EXPECT_EQ(uneven.partition()(equal.chunks(), sum, 4), sum) << name;
+    for (Rank r = 0; r < 4; ++r) {
+      const std::int64_t size = collective.counts[static_cast<std::size_t>(r)];
+      const Elements share = elements_after(collective, r, 4, sum);
+      EXPECT_EQ(share.count, size);
+      for (int piece = 0; piece < pieces; ++piece) {
+        const int chunk = r * pieces + piece;
+        EXPECT_EQ(uneven.partition()(chunk, sum, 4) - share.first,
+                  equal.partition()(chunk, 4 * size, 4) - r * size)
+            << name << " chunk " << chunk;
+      }
+    }
+  }
+}
+
 TEST(Halves, RefuseRanksThatOwnNothing) {
   try {
     reduce_scatter_half(make_schedule("halving-doubling", 6));

@@ -29,8 +29,9 @@ std::string row_of(const Backend& backend) {
   const char* whose = !backend.has_library     ? "ours"
                       : backend.is_black_box() ? "its own"
                                                : "ours and its own";
-  return fmt::format("| `{}` | {} | {} |", backend.name, whose,
-                     backend.plays_schedules ? "yes" : "no");
+  const auto word = [](bool can) { return can ? "yes" : "no"; };
+  return fmt::format("| `{}` | {} | {} | {} |", backend.name, whose, word(backend.plays_schedules),
+                     word(backend.uneven_shares));
 }
 
 TEST(CollectiveCells, OfTheDocumentAreThoseOfTheTable) {
@@ -55,6 +56,38 @@ void expect_right(const std::string& backend, const std::string& shares, const s
       }
     }
   }
+}
+
+/// The same of shares with counts, of which one is empty and one has almost everything.
+void expect_counts_right(const std::string& backend, const std::string& algorithm,
+                         CollectiveKind kind) {
+  const auto team = make_team(team_case(backend, algorithm, 3), quick());
+  for (const char* counts : {"0,10007,12", "3,0,0"}) {
+    for (const bool in_place : {true, false}) {
+      Case point = team_case(backend, algorithm, 3, 4 * sum_of_counts(counts));
+      point.collective = kind;
+      point.counts = counts;
+      point.in_place = in_place;
+      EXPECT_EQ(team->measure(point, quick()).wrong, 0)
+          << backend << ' ' << to_string(kind) << ' ' << counts << ' ' << in_place;
+    }
+  }
+}
+
+TEST(CollectiveCells, OfCountsAreRight) {
+  expect_counts_right("shm", "direct", CollectiveKind::reduce_scatter);
+  expect_counts_right("shm", "ring", CollectiveKind::all_gather);
+}
+
+TEST(CollectiveCells, OfCountsAreRightByGlooAndRefusedWhereItHasNone) {
+  if (const std::string why = why_unavailable(find_backend("gloo")); !why.empty()) {
+    GTEST_SKIP() << why;
+  }
+  expect_counts_right("gloo", "gloo", CollectiveKind::all_gather);
+  Case point = team_case("gloo", "gloo", 2, 400);
+  point.collective = CollectiveKind::reduce_scatter;
+  point.counts = "99,1";
+  EXPECT_THROW(make_team(point, quick())->measure(point, quick()), Unavailable);
 }
 
 TEST(CollectiveCells, OfSharedMemoryAreRight) {

@@ -176,6 +176,14 @@ TEST(ForeignTablesTest, RecordsReadBackAsTheSameMeasurements) {
   EXPECT_DOUBLE_EQ(back.times[0].time.count(), 21.05e-6);
 }
 
+TEST(ForeignTablesTest, RecordsWithSharesOfChosenSizesAreNoRowsOfEqualOnes) {
+  RecordFile file = to_records(read_foreign(nccl_text, "file"));
+  file.records[1].point.counts = "3,0";
+  const MeasuredTable table = to_measurements(records_from_json(to_json(file)), "counts");
+  EXPECT_EQ(table.times.size(), 2U);
+  EXPECT_THAT(table.notes, testing::Contains(HasSubstr("its shares are 3,0 elements")));
+}
+
 TEST(ForeignTablesTest, OurOwnNcclTableComesBackAsOurs) {
   const std::string own =
       "# collbench 1.0: ring on shm, 2 workers\n# Rank 0 Group 0 on a device 0 [CPU]\n"

@@ -48,6 +48,37 @@ TEST_F(RunTest, PrintsATableAndNothingElse) {
                                  HasSubstr("all results correct")));
 }
 
+TEST_F(RunTest, CountsGiveSharesWorkersAndSize) {
+  const CommandOutcome outcome =
+      invoke(folder_, {"run", "--collective", "all-gather", "--counts", "1000,0,24", "--algo",
+                       "ring,direct", "--out-of-place", "-n", "10", "--json", "-"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr(R"("counts":"1000,0,24")"), HasSubstr(R"("workers":3)"),
+                    HasSubstr(R"("size_bytes":4096)"), HasSubstr(R"("wrong_elements":0)")));
+  EXPECT_THAT(outcome.out, Not(HasSubstr(R"("wrong_elements":1)")));
+  const auto refused = [&](std::vector<std::string> arguments) {
+    const CommandOutcome bad = invoke(folder_, arguments);
+    EXPECT_EQ(bad.code, 2) << bad.err;
+    return bad.err;
+  };
+  EXPECT_THAT(refused({"run", "--counts", "1,2"}),
+              HasSubstr("they are the shares of a reduce-scatter or an all-gather"));
+  for (const char* command : {"run", "simulate"}) {
+    const auto gather = [&](std::vector<std::string> rest) {
+      rest.insert(rest.begin(), {command, "--collective", "all-gather", "--algo", "ring"});
+      return refused(rest);
+    };
+    EXPECT_THAT(gather({"--counts", "1,2", "-W", "3"}), HasSubstr("1,2 has 2 numbers"));
+    EXPECT_THAT(gather({"--counts", "1,2", "-b", "8"}),
+                HasSubstr("--counts says how large the vector is; leave --minbytes out"));
+    EXPECT_THAT(gather({"--counts", "1,-2"}), HasSubstr("'-2' is negative"));
+  }
+  EXPECT_THAT(refused({"simulate", "--collective", "all-gather", "--counts", "1,2", "--algo",
+                       "ring", "--equal-chunks"}),
+              HasSubstr("leave --equal-chunks out"));
+}
+
 TEST_F(RunTest, AFaultThatStruckNothingIsNamed) {
   for (const char* how : {"--checksum", "--isolate"}) {
     const CommandOutcome outcome =

@@ -60,6 +60,20 @@ TEST_P(SimulatedGroups, HaveHalfOfALinkThatTwoOfThemShare) {
               1e-9 * apart);
 }
 
+// Each share follows the one before it around the ring, so that all wait for the largest.
+TEST_P(SimulatedGroups, ARingWithCountsTakesItsLargestShareOnceForEveryStep) {
+  const Collective uneven{CollectiveKind::all_gather, 0, {count - 2000, 1000, 0, 1000}};
+  Scenario scenario = plain_scenario(
+      make_schedule(AlgorithmSpec{"ring", {}}, 4, Bytes{count * 4}, uneven), plain_star(4));
+  scenario.count = count;
+  const double large = (count - 2000) * 4.0;
+  const double expected = 3 * (wire_alpha + large / wire_bandwidth);
+  for (const Engine engine : {GetParam(), Engine::model}) {
+    EXPECT_NEAR(simulate(scenario, engine).time.count(), expected, 1e-9 * expected)
+        << to_string(engine);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Engines, SimulatedGroups, testing::Values(Engine::fluid, Engine::quotient),
                          [](const auto& engine) { return std::string(to_string(engine.param)); });
 

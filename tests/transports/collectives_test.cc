@@ -1,5 +1,6 @@
 // Every collective of every algorithm, played for real on threads: what the definition says, in
 // place and out of place, for counts that do not divide by the ranks.
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,7 +34,7 @@ float expected_at(const Collective& collective, int ranks, std::int64_t count, s
   if (adds(collective.kind)) return sum_at(ranks, at);
   if (collective.kind == CollectiveKind::broadcast) return term_of(collective.root, at);
   Rank owner = 0;
-  while (share_start(owner + 1, ranks, count) <= at) ++owner;
+  while (share_start(collective, owner + 1, ranks, count) <= at) ++owner;
   return term_of(owner, at);
 }
 
@@ -119,6 +120,55 @@ TEST_P(PlayedCollective, LeavesWhatItsDefinitionSays) {
   }
 }
 
+// Shares without elements among large and small ones, and the same call with equal shares between.
+TEST(UnevenShares, AreWhatTheCountsSayByEveryAlgorithm) {
+  for (const AlgorithmInfo& info : algorithms()) {
+    if (!info.has_shares) continue;
+    const AlgorithmSpec spec{std::string(info.name), {}};
+    const Schedule whole = make_schedule(spec, 4);
+    on_thread_ranks(4, [&](std::unique_ptr<Endpoint> endpoint) {
+      const auto communicator = make_schedule_communicator(
+          [&](Bytes, DataType) { return whole; }, std::move(endpoint), "test", choice_of(spec, 4));
+      for (const auto kind : {CollectiveKind::reduce_scatter, CollectiveKind::all_gather}) {
+        for (const std::vector<std::int64_t>& counts :
+             {std::vector<std::int64_t>{0, 0, 1, 0}, {700, 0, 3, 5001}, {0, 40'000, 1, 0}}) {
+          const auto sum = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+          for (const bool in_place : {true, false}) {
+            SCOPED_TRACE(spec.name + (in_place ? " in place " : " out of place ") +
+                         std::to_string(sum));
+            expect_right(*communicator, {kind, 0, counts}, sum, in_place);
+            expect_right(*communicator, {kind}, sum, in_place);
+          }
+        }
+      }
+    });
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(UnevenShares, ThatAreNotTheVectorAreRefused) {
+  on_thread_ranks(2, [&](std::unique_ptr<Endpoint> endpoint) {
+    const auto communicator =
+        make_schedule_communicator([&](Bytes, DataType) { return make_schedule("ring", 2); },
+                                   std::move(endpoint), "test", choice_of({"ring", {}}, 2));
+    std::vector<float> vector(9);
+    const Region all = float_region(vector);
+    const auto message = [&](const Collective& collective) {
+      try {
+        communicator->perform(collective, all, all, ReduceOp::sum);
+      } catch (const InvalidArgument& error) {
+        return std::string(error.what());
+      }
+      return std::string("played");
+    };
+    const CollectiveKind kind = CollectiveKind::reduce_scatter;
+    EXPECT_THAT(message({kind, 0, {4, 4}}),
+                testing::HasSubstr("of 9 elements among 2 ranks has 2 counts, 8 together"));
+    EXPECT_THAT(message({kind, 0, {4, 4, 1}}), testing::HasSubstr("has 3 counts"));
+    EXPECT_THAT(message({CollectiveKind::reduce, 0, {4, 5}}), testing::HasSubstr("give one for"));
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(All, PlayedCollective,
                          testing::Values("all-reduce", "reduce-scatter", "all-gather", "broadcast",
                                          "reduce"),
@@ -173,11 +223,11 @@ TEST(Fusion, OfTheHalvesOfDirectGivesTheBitsOfTheirRounds) {
         const Schedule half = half_of_direct(ranks, bytes, kind, false);
         const Schedule stretched = half_of_direct(ranks, bytes, kind, true);
         for (const bool in_place : {true, false}) {
-          const auto fusion = fuse(half, count, 4, kind, in_place);
+          const auto fusion = fuse(half, count, 4, {kind}, in_place);
           ASSERT_TRUE(fusion);
           EXPECT_EQ(fusion->shown, count <= 510 || (kind == CollectiveKind::all_gather &&
                                                     count <= 3000 && ranks == 7));
-          ASSERT_FALSE(fuse(stretched, count, 4, kind, in_place));
+          ASSERT_FALSE(fuse(stretched, count, 4, {kind}, in_place));
           for (const ReduceOp op : {ReduceOp::sum, ReduceOp::avg}) {
             ASSERT_EQ(played(half, kind, count, in_place, op),
                       played(stretched, kind, count, in_place, op))
@@ -195,11 +245,11 @@ TEST(Fusion, IsOfCollectivesInWhichEveryRankHasAPart) {
   for (const CollectiveKind kind : {CollectiveKind::broadcast, CollectiveKind::reduce}) {
     const Schedule schedule =
         make_schedule(AlgorithmSpec{"reduce-broadcast", {}}, 4, Bytes{4000}, Collective{kind});
-    EXPECT_FALSE(fuse(schedule, 1000, 4, kind));
+    EXPECT_FALSE(fuse(schedule, 1000, 4, {kind}));
   }
   const Schedule ring = make_schedule(AlgorithmSpec{"ring", {}}, 4, Bytes{4000},
                                       Collective{CollectiveKind::reduce_scatter});
-  EXPECT_FALSE(fuse(ring, 1000, 4, CollectiveKind::reduce_scatter));
+  EXPECT_FALSE(fuse(ring, 1000, 4, {CollectiveKind::reduce_scatter}));
 }
 
 TEST(Perform, AveragesTheShareThatIsKept) {

@@ -155,10 +155,10 @@ TEST_P(EverySchedule, GivesTheBitsOfExecuteInAnyOrder) {
   }
 }
 
-constexpr Collective other_collectives[] = {{CollectiveKind::reduce_scatter},
-                                            {CollectiveKind::all_gather},
-                                            {CollectiveKind::broadcast},
-                                            {CollectiveKind::reduce}};
+const Collective other_collectives[] = {{CollectiveKind::reduce_scatter},
+                                        {CollectiveKind::all_gather},
+                                        {CollectiveKind::broadcast},
+                                        {CollectiveKind::reduce}};
 
 TEST_P(EverySchedule, GivesTheBitsOfExecuteForOtherCollectives) {
   RandomEngine engine = random_engine(5, GetParam().name);

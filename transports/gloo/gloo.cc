@@ -90,11 +90,16 @@ class GlooCommunicator : public Communicator {
       case CollectiveKind::all_reduce:
         return;
       case CollectiveKind::reduce_scatter:
+        if (!collective.counts.empty()) {
+          throw Unavailable(
+              "Gloo's reduce-scatter is played with equal shares only; its "
+              "all-gather takes counts");
+        }
         guard("reduce_scatter", [&] { reduce_scatter_->run(in, out, added(op)); });
         if (op == ReduceOp::avg) divide(out);
         return;
       case CollectiveKind::all_gather:
-        return guard("allgather", [&] { all_gather(whole, in, out); });
+        return guard("allgather", [&] { all_gather(collective, whole, in, out); });
       case CollectiveKind::broadcast:
         return broadcast_from(collective.root, whole.vector == nullptr ? in : out, out);
       case CollectiveKind::reduce:
@@ -147,12 +152,12 @@ class GlooCommunicator : public Communicator {
     });
   }
 
-  void all_gather(const Whole& whole, Region in, Region out) {
+  void all_gather(const Collective& collective, const Whole& whole, Region in, Region out) {
     char* const to = reinterpret_cast<char*>(out.data);
     const auto give = [&](auto& options) {
       if (whole.vector == nullptr) options.setInput(reinterpret_cast<char*>(in.data), bytes_of(in));
     };
-    if (whole.count % ranks() == 0) {
+    if (collective.counts.empty() && whole.count % ranks() == 0) {
       gloo::AllgatherOptions options(context_);
       give(options);
       options.setOutput(to, bytes_of(out));
@@ -160,9 +165,8 @@ class GlooCommunicator : public Communicator {
     }
     std::vector<std::size_t> shares;
     for (Rank r = 0; r < ranks(); ++r) {
-      const std::int64_t first = share_start(r, ranks(), whole.count);
-      const std::int64_t count = share_start(r + 1, ranks(), whole.count) - first;
-      shares.push_back(static_cast<std::size_t>(count * size_of(out.type)));
+      const Elements share = elements_before(collective, r, ranks(), whole.count);
+      shares.push_back(static_cast<std::size_t>(share.count * size_of(out.type)));
     }
     gloo::AllgathervOptions options(context_);
     give(options);

@@ -97,9 +97,9 @@ class MpiCommunicator : public Communicator {
       case CollectiveKind::all_reduce:
         return;
       case CollectiveKind::reduce_scatter:
-        return reduce_scatter(whole, in, out, op);
+        return reduce_scatter(collective, whole, in, out, op);
       case CollectiveKind::all_gather:
-        return all_gather(whole, in, out);
+        return all_gather(collective, whole, in, out);
       case CollectiveKind::broadcast:
         // MPI has but one buffer for it.
         if (whole.vector == nullptr && rank_ == collective.root)
@@ -139,32 +139,39 @@ class MpiCommunicator : public Communicator {
     throw Unavailable(fmt::format("MPI counts elements in 31 bits: {} are too many", count));
   }
 
-  // The shares of all ranks in elements; kept, since calls are timed.
-  void cut(std::int64_t count, std::int64_t width) {
-    if (cut_ == std::pair(count, width)) return;
+  bool has_equal_shares(const Collective& collective, std::int64_t count) const {
+    return collective.counts.empty() && count % ranks_ == 0;
+  }
+
+  // The shares of all ranks, an element being `width`; kept, since calls are timed.
+  void cut(const Collective& collective, std::int64_t count, std::int64_t width) {
+    if (cut_ == std::pair(count, width) && cut_counts_ == collective.counts) return;
     cut_ = {count, width};
+    cut_counts_ = collective.counts;
     counts_.clear();
     places_.clear();
     for (Rank r = 0; r < ranks_; ++r) {
-      const std::int64_t first = share_start(r, ranks_, count);
+      const std::int64_t first = share_start(collective, r, ranks_, count);
+      const std::int64_t end = share_start(collective, r + 1, ranks_, count);
       places_.push_back(static_cast<int>(first * width));
-      counts_.push_back(static_cast<int>((share_start(r + 1, ranks_, count) - first) * width));
+      counts_.push_back(static_cast<int>((end - first) * width));
     }
   }
 
   // In place MPI leaves a rank's share where the vector begins, and ours is at its place in it.
-  void reduce_scatter(const Whole& whole, Region in, Region out, ReduceOp op) {
+  void reduce_scatter(const Collective& collective, const Whole& whole, Region in, Region out,
+                      ReduceOp op) {
     const MPI_Datatype type = mpi_type(in.type);
     const MPI_Op operation = mpi_op(op);
     const bool in_place = whole.vector != nullptr;
     void* to = in_place ? whole.vector : out.data;
-    if (whole.count % ranks_ == 0) {
+    if (has_equal_shares(collective, whole.count)) {
       check_mpi(
           MPI_Reduce_scatter_block(in_place ? MPI_IN_PLACE : in.data, to,
                                    static_cast<int>(whole.count / ranks_), type, operation, comm_),
           "MPI_Reduce_scatter_block", rank_);
     } else {
-      cut(whole.count, 1);
+      cut(collective, whole.count, 1);
       // Not in place: MPICH 4.0.2 ends the job where a share overlaps the one before it by being
       // moved to the front.
       if (in_place) {
@@ -179,16 +186,16 @@ class MpiCommunicator : public Communicator {
     if (op == ReduceOp::avg) divide(out);
   }
 
-  void all_gather(const Whole& whole, Region in, Region out) {
+  void all_gather(const Collective& collective, const Whole& whole, Region in, Region out) {
     const bool in_place = whole.vector != nullptr;
     const void* const from = in_place ? MPI_IN_PLACE : in.data;
     require_count(out.size().count);
     const auto own = static_cast<int>(in.size().count);
-    if (whole.count % ranks_ == 0) {
+    if (has_equal_shares(collective, whole.count)) {
       check_mpi(MPI_Allgather(from, own, MPI_BYTE, out.data, own, MPI_BYTE, comm_), "MPI_Allgather",
                 rank_);
     } else {
-      cut(whole.count, size_of(in.type));
+      cut(collective, whole.count, size_of(in.type));
       check_mpi(MPI_Allgatherv(from, own, MPI_BYTE, out.data, counts_.data(), places_.data(),
                                MPI_BYTE, comm_),
                 "MPI_Allgatherv", rank_);
@@ -225,6 +232,7 @@ class MpiCommunicator : public Communicator {
   Rank rank_ = 0;
   int ranks_ = 1;
   std::pair<std::int64_t, std::int64_t> cut_{-1, 0};  // what counts_ and places_ are made for
+  std::vector<std::int64_t> cut_counts_;
   std::vector<int> counts_;
   std::vector<int> places_;
   std::vector<std::byte> kept_;  // what cannot be in place

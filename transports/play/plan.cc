@@ -332,7 +332,7 @@ Plan::Plan(const Schedule& schedule, Rank rank, std::int64_t count, DataType typ
                                           schedule.name());
   require(count >= 0, "plan: the element count must not be negative");
   PlanBuilder(schedule, collective, *this).build();
-  fusion_ = fuse(schedule, count, size_of(type), collective.kind, in_place);
+  fusion_ = fuse(schedule, count, size_of(type), collective, in_place);
 }
 
 }  // namespace collbench

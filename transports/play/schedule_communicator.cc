@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -51,8 +52,9 @@ class ScheduleCommunicator final : public Communicator {
   }
 
   void perform(const Collective& collective, Region in, Region out, ReduceOp op) override {
-    const Call call{collective, in.data, out.data, in.count, out.count, in.type, op};
-    if (last_call_.plan != nullptr && last_call_.call == call) {
+    const Call call{in.data, out.data, in.count, out.count, in.type, op};
+    if (last_call_.plan != nullptr && last_call_.call == call &&
+        last_call_.collective == collective) {
       return play_plan(*last_call_.plan, last_call_.in, last_call_.out);
     }
     if (collective.kind == CollectiveKind::all_reduce) return all_reduce(in, out, op);
@@ -61,18 +63,18 @@ class ScheduleCommunicator final : public Communicator {
     const bool in_place = whole.vector != nullptr;
     const Region vector{nullptr, whole.count, in.type};
     if (needs_staging(in) || needs_staging(out)) {
-      BoundPlan& plan = bound(use_of(collective.kind), vector, in_place, op, collective.root);
+      BoundPlan& plan = bound(collective, vector, in_place, op);
       const Region all{whole.vector, whole.count, in.type};
       if (play_fused(plan, in_place ? all : in, in_place ? all : out)) return;
       return play_staged_whole(collective, whole.count, in, out, op);
     }
     if (in_place) in = out = Region{whole.vector, whole.count, in.type};
-    last_call_ = {call, &bound(use_of(collective.kind), vector, in_place, op, collective.root), in,
-                  out};
+    last_call_ = {call, collective, &bound(collective, vector, in_place, op), in, out};
     play_plan(*last_call_.plan, in, out);
   }
 
  private:
+  using Counts = std::vector<std::int64_t>;
   enum class Use : std::uint8_t {
     all_reduce,
     reduce_scatter,
@@ -81,10 +83,9 @@ class ScheduleCommunicator final : public Communicator {
     reduce,
     barrier
   };
-  using Key = std::tuple<Use, Rank, std::int64_t, DataType, ReduceOp, bool>;
+  using Key = std::tuple<Use, Rank, std::int64_t, DataType, ReduceOp, bool, Counts>;
 
   struct Call {
-    Collective collective;
     const std::byte* in = nullptr;
     const std::byte* out = nullptr;
     std::int64_t in_count = 0;
@@ -96,6 +97,7 @@ class ScheduleCommunicator final : public Communicator {
   // What the last call of perform() led to: the next is mostly the same.
   struct LastCall {
     Call call;
+    Collective collective;
     BoundPlan* plan = nullptr;
     Region in;
     Region out;
@@ -104,21 +106,26 @@ class ScheduleCommunicator final : public Communicator {
   // The collectives come first, and in the same order.
   static Use use_of(CollectiveKind kind) { return static_cast<Use>(kind); }
 
-  Schedule schedule(Use use, Rank root, Region region) const {
+  Schedule schedule(Use use, const Collective& collective, Region region) const {
     if (use == Use::barrier) return make_schedule("recursive-doubling", ranks());
-    const Collective collective{static_cast<CollectiveKind>(use), root};
     return played_.of(collective, ranks(), region.size(), region.type, description_);
   }
 
-  BoundPlan& bound(Use use, Region region, bool in_place, ReduceOp op, Rank root = 0) {
-    const Key key{use, root, region.count, region.type, op, in_place};
+  BoundPlan& bound(const Collective& collective, Region region, bool in_place, ReduceOp op) {
+    return bound(use_of(collective.kind), region, in_place, op, collective.root, collective.counts);
+  }
+
+  BoundPlan& bound(Use use, Region region, bool in_place, ReduceOp op, Rank root = 0,
+                   const Counts& counts = {}) {
+    const Key key{use, root, region.count, region.type, op, in_place, counts};
     if (last_ != nullptr && last_key_ == key) return *last_;
     auto found = plans_.find(key);
     if (found == plans_.end()) {
-      const CollectiveKind kind =
-          use == Use::barrier ? CollectiveKind::all_reduce : static_cast<CollectiveKind>(use);
-      Plan plan(schedule(use, root, region), rank(), region.count, region.type, op, in_place,
-                {kind, root});
+      const Collective collective{
+          use == Use::barrier ? CollectiveKind::all_reduce : static_cast<CollectiveKind>(use), root,
+          counts};
+      Plan plan(schedule(use, collective, region), rank(), region.count, region.type, op, in_place,
+                collective);
       found = plans_.emplace(key, BoundPlan(std::move(plan), *endpoint_)).first;
     }
     last_key_ = key;
@@ -213,7 +220,7 @@ class ScheduleCommunicator final : public Communicator {
     const Elements before = elements_before(collective, rank(), ranks(), count);
     const Elements after = elements_after(collective, rank(), ranks(), count);
     collbench::copy(stage.part(before.first, before.count).data, in.data, in.size().count);
-    play_plan(bound(use_of(collective.kind), stage, true, op, collective.root), stage, stage);
+    play_plan(bound(collective, stage, true, op), stage, stage);
     collbench::copy(out.data, stage.part(after.first, after.count).data, out.size().count);
   }
 

@@ -27,6 +27,7 @@ std::vector<Backend> all_rows() {
        .isolated_ranks_in_words = "processes over shared memory",
        .isolates = true,
        .plays_schedules = true,
+       .uneven_shares = true,
        .private_buffers = true},
       complete_shm);
   add({.name = "grpc",
@@ -36,6 +37,7 @@ std::vector<Backend> all_rows() {
        .ranks = RankKind::processes,
        .ranks_in_words = "one process per worker",
        .plays_schedules = true,
+       .uneven_shares = true,
        .keeps_communicator = true,
        .transport_option = "transport",
        .transports = {"raw", "tcp", "tf-recvbuf"},
@@ -45,7 +47,8 @@ std::vector<Backend> all_rows() {
        .summary = "Gloo's own algorithms over TCP, by threads",
        .absence = "this build has no Gloo (Debian: libgloo-dev)",
        .choice = ChoiceKind::own,
-       .has_library = true},
+       .has_library = true,
+       .uneven_shares = true},
       complete_gloo);
   add({.name = "mpi",
        .summary = "our schedules over MPI's messages, and its own, one process per worker",
@@ -55,6 +58,7 @@ std::vector<Backend> all_rows() {
        .ranks = RankKind::launched,
        .ranks_in_words = "one process per worker",
        .plays_schedules = true,
+       .uneven_shares = true,
        .keeps_communicator = true},
       complete_mpi);
   add({.name = "nccl",
@@ -167,6 +171,9 @@ void require_possible(const WorldSpec& spec) {
   require(plays || spec.groups.empty(), "groups are played by schedules of our own, of " +
                                             names_with(&Backend::plays_schedules) + "; '" +
                                             spec.backend + "' has none");
+  require(backend.uneven_shares || spec.collective.counts.empty(),
+          "counts of unequal shares are for " + names_with(&Backend::uneven_shares) + ", not '" +
+              spec.backend + "'");
   require(plays || (!spec.checksum && spec.inject.empty()),
           "checksums and injected faults are for messages of our own, of " +
               names_with(&Backend::plays_schedules) + "; '" + spec.backend + "' hides its own");

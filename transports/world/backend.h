@@ -76,6 +76,8 @@ struct Backend {
   bool isolates = false;
   /// Whether it plays our schedules over an Endpoint, which checksums and faults can wrap.
   bool plays_schedules = false;
+  /// Whether shares of a reduce-scatter or an all-gather may be unequal (Collective::counts).
+  bool uneven_shares = false;
   /// Whether its ranks may have buffers that the others cannot reach (WorldSpec::private_buffers).
   bool private_buffers = false;
   /// Whether a communicator serves further work with the same algorithm and transport.

@@ -26,6 +26,7 @@ void visit_fields(Spec& spec, const Visit& visit) {
   visit("algorithm", spec.algorithm);
   visit("collective", spec.collective.kind);
   visit("root", spec.collective.root);
+  visit("counts", spec.collective.counts);
   visit("groups", spec.groups);
   visit("bytes", spec.bytes.count);
   visit("user_bytes", spec.user_bytes.count);
