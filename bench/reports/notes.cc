@@ -139,7 +139,7 @@ void NotedTable::show(const Record& record) {
 std::string NotedTable::choice(const Record& record) {
   if (!style_.reasons || record.choice_reason.empty()) return "";
   std::string text =
-      fmt::format("auto on {} for {} workers is {}: {}",
+      fmt::format("{} on {} for {} workers is {}: {}", record.point.algorithm,
                   record.point.simulated.topology.empty() ? record.point.backend
                                                           : record.point.simulated.topology,
                   record.point.workers, record.algorithm_chosen, record.choice_reason);

@@ -1,6 +1,7 @@
 #include "bench/measure/run_cases.h"
 
 #include <algorithm>
+#include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,6 +9,7 @@
 #include "tests/bench/report_records.h"
 
 #include "core/error.h"
+#include "core/scratch_folder.h"
 
 namespace collbench {
 namespace {
@@ -113,6 +115,31 @@ TEST_F(RunCasesTest, TriesWhatIsCloseOnceAndPlaysTheFastestInEveryCycle) {
   const auto second_cycle = std::find(log_.begin() + 2, log_.end(), "start shm");
   EXPECT_THAT(std::vector(second_cycle, log_.end()),
               ElementsAre("start shm", "measure tree", "record tree", "end 2"));
+}
+
+// Of 1 us a small all-reduce of 2 ranks has one round, and a message passes two links.
+TEST_F(RunCasesTest, ASynthesisedScheduleIsCutForTheLatencyOfItsRanks) {
+  const ScratchFolder folder("fitted");
+  const std::string network = folder.path() + "/star.csv";
+  std::ofstream(network) << "from,to,bandwidth_GBps,kind\ng0,s_0,50,nic\ns_0,g0,50,nic\n"
+                            "g1,s_0,50,nic\ns_0,g1,50,nic\n";
+  const std::string open = "synth:topo=" + network;
+  const std::string fitted = "synth:latency=500ns:topo=" + network;
+  add(open, "shm");
+  add(open, "shm");
+  add("synth:latency=3us:topo=" + network, "shm");
+  add("synth:topo=star:2,100Gbps,5us", "shm");
+  const RunResult result = run();
+  EXPECT_EQ(result.error, nullptr);
+  EXPECT_EQ(result.records[0].point.algorithm, open);
+  EXPECT_EQ(result.records[0].algorithm_chosen, fitted);
+  EXPECT_THAT(result.records[0].choice_reason,
+              HasSubstr("a link's latency of 500 ns, measured here as the network gives none"));
+  EXPECT_THAT(log_,
+              ElementsAre("begin", "start shm", "measure recursive-doubling", "measure " + fitted,
+                          "record " + fitted, "measure " + fitted, "record " + fitted,
+                          "measure synth:latency=3us:topo=" + network, testing::_,
+                          "measure synth:topo=star:2,100Gbps,5us", testing::_, "end 4"));
 }
 
 TEST_F(RunCasesTest, ATrialThatIsStoppedLeavesNoRecord) {
