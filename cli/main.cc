@@ -17,6 +17,7 @@
 #include "core/error.h"
 #include "core/plain_text.h"
 #include "heuristics/synthesis/synthesise.h"
+#include "transports/library_sessions.h"
 #include "transports/world/worker.h"
 
 namespace collbench {
@@ -73,11 +74,7 @@ int fail(int code, const std::string& message, const std::string& hint = "") {
   return code;
 }
 
-}  // namespace
-}  // namespace collbench
-
-int main(int argc, char** argv) {
-  using namespace collbench;
+int carry_out_command(int argc, char** argv) {
   offer_synthesis();
   CLI::App app("Measures all-reduce algorithms: which is fastest here, and why.", "collbench");
   try {
@@ -109,4 +106,13 @@ int main(int argc, char** argv) {
   } catch (const std::exception& e) {
     return fail(exit_failed, library_reason(e));
   }
+}
+
+}  // namespace
+}  // namespace collbench
+
+int main(int argc, char** argv) {
+  const int code = collbench::carry_out_command(argc, argv);
+  collbench::end_library_sessions();
+  return code;
 }

@@ -9,6 +9,7 @@
 
 #include "bench/measure/measure_case.h"
 #include "bench/measure/team.h"
+#include "transports/library_sessions.h"
 
 namespace {
 
@@ -29,7 +30,9 @@ int hold_team() {
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "worker") == 0) {
-    return collbench::worker_main({argv + 2, argv + argc}, collbench::carry_out_case);
+    const int code = collbench::worker_main({argv + 2, argv + argc}, collbench::carry_out_case);
+    collbench::end_library_sessions();
+    return code;
   }
   if (argc > 1 && std::strcmp(argv[1], "hold-team") == 0) return hold_team();
   testing::InitGoogleMock(&argc, argv);

@@ -22,10 +22,14 @@
 
 #include "algorithms/registry.h"
 #include "core/error.h"
+#include "transports/library_sessions.h"
 #include "transports/mpi/mpi_choice.h"
 #include "transports/mpi/mpi_endpoint.h"
+#include "transports/mpi/mpi_session.h"
 #include "transports/mpi/mpich_rules.h"
 #include "transports/play/schedule_communicator.h"
+
+extern "C" int MPI_Finalized(int* is_finalized);  // of any MPI
 
 namespace collbench {
 namespace {
@@ -181,6 +185,17 @@ int lose_rank(const std::string& part) {
   }
 }
 
+// What is still to be done when main() has returned must find MPI finalized.
+int end_before_destructors() {
+  start_mpi_session();
+  std::atexit([] {
+    int is_finalized = 0;
+    MPI_Finalized(&is_finalized);
+    if (is_finalized == 0) _exit(1);
+  });
+  return 0;
+}
+
 // Exit status 0 if all is well on this rank.
 int play_rank(const std::string& algorithm, const std::string& part) {
   if (algorithm == "schedules") return play_schedules(std::stoi(part));
@@ -188,6 +203,7 @@ int play_rank(const std::string& algorithm, const std::string& part) {
   if (algorithm == "flood") return flood();
   if (algorithm == "choose") return choose_after_messages(part);
   if (algorithm == "lose") return lose_rank(part);
+  if (algorithm == "end") return end_before_destructors();
   const auto communicator = make_mpi_communicator(algorithm);
   if (part == "die" && communicator->rank() == 0) raise(SIGKILL);
   const std::string errors = collect_errors(*communicator);
@@ -249,6 +265,8 @@ TEST(MpiMachine, ARankThatStandsStillIsNamedWithinTheTimeout) {
 TEST(MpiMachine, ARankThatGivesUpTellsAll) {
   EXPECT_EQ(run_ranks(3, "lose", "told"), ended_rightly);
 }
+
+TEST(Mpi, IsFinalizedBeforeItsProcessExits) { EXPECT_EQ(run_ranks(3, "end", ""), 0); }
 
 TEST(Mpi, SuggestsTheAlgorithmThatWasMeant) {
   try {
@@ -358,12 +376,14 @@ TEST_F(OpenMpi, RanksYieldExactlyWhenTheyAreMoreThanTheCores) {
 
 int main(int argc, char** argv) {
   if (argc == 4 && std::string(argv[1]) == "--as-rank") {
+    int code = 2;
     try {
-      return collbench::play_rank(argv[2], argv[3]);
+      code = collbench::play_rank(argv[2], argv[3]);
     } catch (const std::exception& error) {
       std::fprintf(stderr, "%s\n", error.what());
-      return 2;
     }
+    collbench::end_library_sessions();
+    return code;
   }
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();

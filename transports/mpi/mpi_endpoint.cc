@@ -105,10 +105,11 @@ class MpiEndpoint final : public Endpoint {
     begin({.is_send = true, .first = number});
     departures_.push_back({.to = to, .from = from.data, .bytes = from.size().count});
     std::vector<std::size_t>& waiting = unsent_[static_cast<std::size_t>(to)];
-    if (waiting.empty()) sending_to_.push_back(to);
+    if (waiting.empty()) {
+      if (post(departures_.back())) return transfers_.size() - 1;
+      sending_to_.push_back(to);
+    }
     waiting.push_back(number);
-    send_to(to);
-    std::erase_if(sending_to_, [&](Rank rank) { return has_sent(rank); });
     return transfers_.size() - 1;
   }
 
@@ -181,29 +182,27 @@ class MpiEndpoint final : public Endpoint {
     for (std::int64_t i = 0; into.data == nullptr && i < std::min(pieces, pieces_ahead); ++i) {
       arrival.stages.push_back(stages_.take(arrival.bytes));
     }
-    unposted_[static_cast<std::size_t>(from)].push_back(arrivals_in_use_++);
-    post_from(from);
+    std::vector<std::size_t>& waiting = unposted_[static_cast<std::size_t>(from)];
+    if (!waiting.empty() || !post(arrival)) waiting.push_back(arrivals_in_use_);
+    ++arrivals_in_use_;
   }
 
   void post_from(Rank source) {
     std::vector<std::size_t>& waiting = unposted_[static_cast<std::size_t>(source)];
-    while (!waiting.empty()) {
-      Arrival& arrival = arrivals_[waiting.front()];
-      while (!arrival.is_posted() &&
-             (arrival.stages.empty() || arrival.posted < arrival.released + pieces_ahead)) {
-        post(arrival);
-      }
-      if (!arrival.is_posted()) return;
-      waiting.erase(waiting.begin());
-    }
+    while (!waiting.empty() && post(arrivals_[waiting.front()])) waiting.erase(waiting.begin());
   }
 
-  void post(Arrival& arrival) {
-    const std::int64_t number = arrival.posted++;
-    check(MPI_Irecv(arrival.place(number), MessagePiece(arrival.bytes, number).count, MPI_BYTE,
-                    arrival.from, only_tag, MPI_COMM_WORLD,
-                    &arrival.requests[static_cast<std::size_t>(number)]),
-          "MPI_Irecv");
+  // As many of its pieces as there is memory for; whether that is all of them.
+  bool post(Arrival& arrival) {
+    for (; !arrival.is_posted(); ++arrival.posted) {
+      const std::int64_t number = arrival.posted;
+      if (!arrival.stages.empty() && number == arrival.released + pieces_ahead) return false;
+      check(MPI_Irecv(arrival.place(number), MessagePiece(arrival.bytes, number).count, MPI_BYTE,
+                      arrival.from, only_tag, MPI_COMM_WORLD,
+                      &arrival.requests[static_cast<std::size_t>(number)]),
+            "MPI_Irecv");
+    }
+    return true;
   }
 
   // Goes on with a transfer, to its end if it may block. Whether it is complete.
@@ -225,21 +224,22 @@ class MpiEndpoint final : public Endpoint {
     return pieces_of(transfer.into.size().count) - 1;
   }
 
-  bool has_sent(Rank to) const { return unsent_[static_cast<std::size_t>(to)].empty(); }
-
   void send_to(Rank to) {
     std::vector<std::size_t>& waiting = unsent_[static_cast<std::size_t>(to)];
-    while (!waiting.empty()) {
-      Departure& departure = departures_[waiting.front()];
-      for (; !departure.is_posted(); ++departure.posted, ++underway(to)) {
-        if (underway(to) == pieces_underway && !make_room(to)) return;
-        const MessagePiece piece(departure.bytes, departure.posted);
-        check(MPI_Isend(departure.from + piece.first, piece.count, MPI_BYTE, to, only_tag,
-                        MPI_COMM_WORLD, &departure.request(departure.posted)),
-              "MPI_Isend");
-      }
-      waiting.erase(waiting.begin());
+    while (!waiting.empty() && post(departures_[waiting.front()])) waiting.erase(waiting.begin());
+  }
+
+  // As many of its pieces as may be underway; whether that is all of them.
+  bool post(Departure& departure) {
+    const Rank to = departure.to;
+    for (; !departure.is_posted(); ++departure.posted, ++underway(to)) {
+      if (underway(to) == pieces_underway && !make_room(to)) return false;
+      const MessagePiece piece(departure.bytes, departure.posted);
+      check(MPI_Isend(departure.from + piece.first, piece.count, MPI_BYTE, to, only_tag,
+                      MPI_COMM_WORLD, &departure.request(departure.posted)),
+            "MPI_Isend");
     }
+    return true;
   }
 
   std::int64_t& underway(Rank to) { return underway_[static_cast<std::size_t>(to)]; }
@@ -262,7 +262,8 @@ class MpiEndpoint final : public Endpoint {
   // Whatever this rank waits for: what it has begun to send goes on.
   void go_on_sending() {
     for (const Rank to : sending_to_) send_to(to);
-    std::erase_if(sending_to_, [&](Rank rank) { return has_sent(rank); });
+    std::erase_if(sending_to_,
+                  [&](Rank rank) { return unsent_[static_cast<std::size_t>(rank)].empty(); });
   }
 
   bool finish(Departure& departure, bool may_block) {

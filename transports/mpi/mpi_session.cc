@@ -8,10 +8,12 @@
 #include <mpi.h>
 
 #include "core/error.h"
+#include "transports/library_sessions.h"
 
 namespace collbench {
 namespace {
 
+bool has_started = false;
 bool has_failed = false;
 
 constexpr int most_words = 1000;
@@ -71,28 +73,27 @@ class Alarm {
 
 Alarm alarm_of_ranks;
 
-class MpiSession {
- public:
-  MpiSession() {
-    // Without it Open MPI, which looks but now, takes no choice of its algorithms (mpi_choice.h).
-    setenv("OMPI_MCA_coll_tuned_use_dynamic_rules", "1", 0);
-    int provided = MPI_THREAD_SINGLE;
-    if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)
-      throw TransportError("MPI cannot start here");
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  }
-  ~MpiSession() { end_mpi_session(); }
-  MpiSession(const MpiSession&) = delete;
-  MpiSession& operator=(const MpiSession&) = delete;
-};
+void initialize_mpi() {
+  // Without it Open MPI, which looks but now, takes no choice of its algorithms (mpi_choice.h).
+  setenv("OMPI_MCA_coll_tuned_use_dynamic_rules", "1", 0);
+  int provided = MPI_THREAD_SINGLE;
+  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)
+    throw TransportError("MPI cannot start here");
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  end_before_exit(end_mpi_session);
+}
 
 }  // namespace
 
-void start_mpi_session() { static const MpiSession session; }
+void start_mpi_session() {
+  if (has_started) return;
+  initialize_mpi();
+  has_started = true;
+}
 
 void end_mpi_session() {
   static bool has_ended = false;
-  if (std::exchange(has_ended, true) || has_failed) return;
+  if (!has_started || std::exchange(has_ended, true) || has_failed) return;
   alarm_of_ranks.leave();
   MPI_Finalize();
 }
