@@ -192,6 +192,17 @@ TEST(Predict, UsesTheTrueChunksUnlessTheirRoundsAreTooMany) {
   expect_seconds(equated.bandwidth, 3998 * 4 * 2001.0 / 2000 / rate, "equal shares");
 }
 
+// More turns than those above which chunks that differ by rounding are taken as equal.
+TEST(Predict, ARingOfManyRanksStillTakesItsLargestShareForEveryStep) {
+  constexpr int ranks = 2050;
+  Collective uneven{CollectiveKind::all_gather, 0, std::vector<std::int64_t>(ranks, 64)};
+  uneven.counts[0] = 1 << 20;
+  const std::int64_t count = (1 << 20) + 64 * (ranks - 1);
+  const Schedule ring = make_schedule(AlgorithmSpec{"ring", {}}, ranks, Bytes{count * 4}, uneven);
+  const Prediction time = predict(ring, star_machine(ranks), in_order(ranks), {.count = count});
+  expect_seconds(time.time(), (ranks - 1) * (alpha + 4.0 * (1 << 20) / rate), "largest share");
+}
+
 TEST(Predict, RefusesPlacementsThatDoNotFit) {
   const Schedule schedule = make_schedule("ring", 4);
   const Machine machine = star_machine(4);
