@@ -182,7 +182,9 @@ class MpiCommunicator : public Communicator {
                                    operation, comm_),
                 "MPI_Reduce_scatter", rank_);
     }
-    if (in_place) std::memmove(out.data, to, static_cast<std::size_t>(out.size().count));
+    if (in_place && out.count > 0) {
+      std::memmove(out.data, to, static_cast<std::size_t>(out.size().count));
+    }
     if (op == ReduceOp::avg) divide(out);
   }
 
