@@ -221,6 +221,17 @@ TEST(PolicyTest, WithinTheNoiseTheChoiceOfTheNeighboursIsKept) {
   EXPECT_EQ(choice("oracle", question), "tree");
 }
 
+// A GPU that sends 120 messages to other nodes at once is busy with them.
+TEST(PolicyTest, TheModelSendsToNoHundredPeersAtOnceOverANetwork) {
+  for (const char* name : {"cluster:16xdgx-h100", "cluster:16xmi300x"}) {
+    const Machine cluster = machine(name, 128);
+    Question question = question_of(1_KiB, 128);
+    question.machine = &cluster;
+    const std::string fastest = choice("model", question);
+    EXPECT_TRUE(fastest.starts_with("recursive-doubling")) << name << ": " << fastest;
+  }
+}
+
 TEST(PolicyTest, AutoAsksTheModelWhereNothingIsMeasured) {
   const Machine star = machine("star:16,100Gbps,5us");
   const std::vector<MeasuredTime> times{row("ring", 1_KiB, 10)};

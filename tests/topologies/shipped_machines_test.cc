@@ -113,6 +113,15 @@ TEST(ShippedMachinesTest, TheCubeMeshHasSixNvlinksPerGpu) {
   EXPECT_THAT(lanes, AllOf(SizeIs(8), Each(6.0F)));
 }
 
+TEST(ShippedMachinesTest, GpusHaveAGapBetweenMessagesToOtherNodes) {
+  for (const char* name : {"dgx-1-v100", "dgx-a100", "dgx-h100", "hgx-b200", "mi300x"}) {
+    const Costs costs = machine(name).costs;
+    ASSERT_EQ(costs.message_gap.size(), 2U) << name;
+    EXPECT_EQ(costs.message_gap[0], Seconds{0}) << name;
+    EXPECT_GT(costs.message_gap[1], Seconds{0}) << name;
+  }
+}
+
 TEST(ShippedMachinesTest, ASuperPodIsRailOptimised) {
   const Topology t = machine("superpod-h100:4").topology;
   EXPECT_EQ(route(t, 3, 8 + 3).size(), 2U);  // the same GPU of another node: one switch
