@@ -71,6 +71,12 @@ bool is_vague(const ContenderTime& a, const ContenderTime& b) {
   return relative_error(a, b) > 1.0 / 3;
 }
 
+/// Whether a ratio of one lies within the error of theirs.
+bool is_equal(const ContenderTime& fast, const ContenderTime& slow) {
+  const double factor = slow.median_ns / fast.median_ns;
+  return !is_vague(fast, slow) && factor * (1 - relative_error(fast, slow)) <= 1;
+}
+
 /// "7.4 +- 0.3": the ratio of two medians; its ends if it is vague: "8 to 400".
 std::string factor_text(const ContenderTime& fast, const ContenderTime& slow, bool unicode) {
   const double factor = slow.median_ns / fast.median_ns;
@@ -98,7 +104,7 @@ std::string sentence(const Stretch& stretch, bool with_backend, bool unicode) {
       return fmt::format("{} times faster than {}", factor, name(other));
     }
     return fmt::format("{} {} ({})",
-                       is_vague(fastest, *other) ? "not told apart from" : "as fast as",
+                       is_equal(fastest, *other) ? "as fast as" : "not told apart from",
                        name(other), factor);
   };
   std::string text = against(contest[1]);

@@ -76,6 +76,13 @@ TEST(StandingsTest, TimesThatScatterWidelyAndOverlapAreNotCalledEquallyFast) {
           testing::ContainsRegex("^at 1 KiB: ring is not told apart from tree [(]0[.0-9]+ to ")));
 }
 
+TEST(StandingsTest, NoneIsCalledAsFastWhoseRatioLeavesOneOut) {
+  const std::vector<std::string> lines =
+      standings({timed("ring", "shm", {1024}, 100, 35), timed("tree", "shm", {1024}, 135, 35)});
+  EXPECT_THAT(lines,
+              ElementsAre(StartsWith("at 1 KiB: ring is not told apart from tree (1.4 +- ")));
+}
+
 TEST(StandingsTest, OfTimesThatScatterWidelyTheEndsOfTheRatioStand) {
   EXPECT_THAT(
       standings({timed("auto", "shm", {1024}, 10), timed("tree", "shm", {1024}, 2000, 190)}),
