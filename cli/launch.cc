@@ -65,7 +65,7 @@ int launch_workers(const Settings& settings) {
   plan.token = token_of_job();
   watch_stop_signals();
   const LaunchEnd end = launch(plan, {show_line, stop_signal_name});
-  if (end.code != 0) std::cerr << error_prefix() << end.failure << '\n';
+  if (end.code != 0) std::cerr << fmt::format("{}{}\n", error_prefix(), end.failure);
   return end.code;
 }
 

@@ -70,7 +70,8 @@ int dispatch(CLI::App& app, int argc, char** argv) {
 
 int fail(int code, const std::string& message, const std::string& hint = "") {
   std::cout.flush();
-  std::cerr << error_prefix() << printable(message) << '\n' << hint;
+  // In one piece: other ranks write to the same terminal.
+  std::cerr << fmt::format("{}{}\n{}", error_prefix(), printable(message), hint);
   return code;
 }
 

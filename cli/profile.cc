@@ -184,10 +184,10 @@ int profile(const Settings& settings) {
       if (code == 0) throw;
     } else {
       folder.keep();
-      std::cerr << error_prefix() << "the records are kept in " << folder.path() << '\n';
+      std::cerr << fmt::format("{}the records are kept in {}\n", error_prefix(), folder.path());
       if (code == 0) throw;
     }
-    std::cerr << error_prefix() << error.what() << '\n';
+    std::cerr << fmt::format("{}{}\n", error_prefix(), error.what());
     return code;
   }
 }

@@ -296,6 +296,20 @@ TEST_F(UsageTest, BashCompletionLoadsAndCompletes) {
   EXPECT_EQ(complete("collbench algos verify --wor", 3), "--workers\n");
 }
 
+// Ranks share a terminal: what one writes in pieces, others come between.
+TEST_F(UsageTest, AnErrorIsWrittenInOnePiece) {
+  const CommandOutcome pieces =
+      invoke_program(folder_, "python3",
+                     {"-c",
+                      "import socket, subprocess, sys\n"
+                      "ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
+                      "subprocess.run([sys.argv[1], '--algo', 'rong', '-W', '2'], stderr=its)\n"
+                      "its.close()\n"
+                      "print(len(list(iter(lambda: ours.recv(65536), b''))))",
+                      COLLBENCH_BINARY});
+  EXPECT_EQ(pieces.out, "1\n") << pieces.err;
+}
+
 TEST_F(UsageTest, DoctorSpeaksJsonToo) {
   EXPECT_THAT(run({"doctor"}).out, HasSubstr("shm"));
   folder_.write("doctor.json", run({"doctor", "--format", "json"}).out);
