@@ -4,6 +4,7 @@
 #include <ostream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "bench/reports/text.h"
@@ -78,6 +79,7 @@ nlohmann::ordered_json json_of(const Diagnosis& diagnosis) {
                {"busbw_GBps", gigabytes(diagnosis.busbw)},
                {"expected_busbw_GBps", gigabytes(diagnosis.expected_busbw)},
                {"causes", Json::array()},
+               {"cause_group", diagnosis.cause_group},
                {"undecided", diagnosis.undecided},
                {"sizes", Json::array()},
                {"thresholds", Json::array()},
@@ -170,7 +172,7 @@ void write_diagnoses_csv(std::ostream& out, const std::vector<Diagnosis>& diagno
   out << "table,machine,method,ranks,nodes,bytes,measured_us,mean_us,expected_us,low_us,high_us,"
          "verdict,played,table_verdict,cause\n";
   for (const Diagnosis& diagnosis : diagnoses) {
-    const std::string cause = diagnosis.causes.empty() ? "" : diagnosis.causes.front().cause->name;
+    const std::string causes = fmt::format("{}", fmt::join(diagnosis.cause_group, "|"));
     for (const JudgedSize& size : diagnosis.sizes) {
       const Estimate& expected = size.expected;
       out << fmt::format("{},{},{},{},{},{},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{},{},{},{}\n",
@@ -179,7 +181,7 @@ void write_diagnoses_csv(std::ostream& out, const std::vector<Diagnosis>& diagno
                          size.bytes.count, size.measured.count() * 1e6, size.mean.count() * 1e6,
                          expected.time.count() * 1e6, expected.low.count() * 1e6,
                          expected.high.count() * 1e6, size.verdict, quoted(size.played),
-                         diagnosis.healthy ? "healthy" : "unhealthy", cause);
+                         diagnosis.healthy ? "healthy" : "unhealthy", causes);
     }
   }
 }
@@ -187,6 +189,10 @@ void write_diagnoses_csv(std::ostream& out, const std::vector<Diagnosis>& diagno
 std::string diagnosis_line(const Diagnosis& diagnosis) {
   std::string line = fmt::format("{} ({:.0f} %)", diagnosis.healthy ? "healthy" : "unhealthy",
                                  100 * diagnosis.sure);
+  const std::vector<std::string>& group = diagnosis.cause_group;
+  if (group.size() > 1) {
+    return line + fmt::format(": {}; it cannot be told which", fmt::join(group, " or "));
+  }
   if (!diagnosis.causes.empty()) {
     const Cause& cause = *diagnosis.causes.front().cause;
     line += fmt::format(": {}, {}", cause.name, cause.title);

@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "core/error.h"
 #include "core/quantile.h"
@@ -254,16 +253,22 @@ class Judge {
       of_faults += is_fault(each.cause) ? each.probability : 0;
     found.healthy = of_faults < 0.5;
     found.sure = found.healthy ? 1 - of_faults : of_faults;
+    const auto of_verdict = [&](const WeighedCause& each) {
+      return each.cause != nullptr && each.cause->fault != found.healthy;
+    };
+    double likeliest = 0;
     for (const WeighedCause& each : causes) {
-      constexpr double named = 0.1;  // of what is left for causes
-      const bool of_verdict = each.cause != nullptr && each.cause->fault != found.healthy;
-      if (!of_verdict || each.probability < named * found.sure) continue;
-      if (each.probability < 0.2 * causes.front().probability) continue;
+      if (of_verdict(each) || found.healthy) likeliest = std::max(likeliest, each.probability);
+    }
+    const double odds = found.healthy ? 5 : told_from;
+    for (const WeighedCause& each : causes) {
+      if (!of_verdict(each) || odds * each.probability < likeliest) continue;
       found.causes.push_back(
           {each.cause,
            fmt::format("{}; fits best: {}", seen_in(found, measured_), each.best->words),
            each.probability});
       best_.push_back(each.best);
+      if (!found.healthy) found.cause_group.emplace_back(each.cause->name);
     }
   }
 
@@ -279,17 +284,19 @@ class Judge {
                     0.98};
     if (rest_is_well) found.causes.clear();
     found.causes.insert(found.causes.begin(), std::move(late));
+    found.cause_group = {"straggler"};
     found.healthy = false;
     found.sure = 0.98;
   }
 
-  /// How far two suspicions are apart in the sizes of the table.
-  double apart(const Suspicion& a, const Suspicion& b) const {
-    double most = 0;
+  /// The size at which two suspicions are furthest apart, and how far.
+  std::pair<Bytes, double> apart(const Suspicion& a, const Suspicion& b) const {
+    std::pair<Bytes, double> most{sizes_.front(), 0};
     for (std::size_t i = 0; i < sizes_.size(); ++i) {
-      most = std::max(most, std::abs(std::log(a.times[i] / b.times[i])));
+      const double ratio = std::exp(std::abs(std::log(a.times[i] / b.times[i])));
+      if (ratio - 1 > most.second) most = {sizes_[i], ratio - 1};
     }
-    return std::exp(most) - 1;
+    return most;
   }
 
   /// Both places take the same time on a quiet system: a median apart by a third means that what is
@@ -327,22 +334,33 @@ class Judge {
           fmt::format("the table begins at {}: latency cannot be told from it (nccl-tests: -b 8)",
                       to_string(sizes_.front())));
     }
-    if (found.healthy || late_ || best_.size() < 2) return;
+    if (!found.healthy && !late_ && best_.size() > 1) found.undecided = undecided(found.causes);
+  }
+
+  /// Why the table cannot tell causes apart, and what could.
+  std::string undecided(const std::vector<FoundCause>& causes) const {
     constexpr double alike = 0.1;
-    const double difference = apart(*best_[0], *best_[1]);
-    const bool is_one_curve = curve_of(best_[0]->cause->name) == curve_of(best_[1]->cause->name);
-    const std::string because =
-        is_one_curve ? std::string("each takes a share of the network's rate and nothing else")
-        : difference < alike
-            ? fmt::format("the times of the first two are alike within {:.0f} % at its sizes",
-                          100 * difference)
-            : std::string("they fit within the errors that the model has on healthy systems");
-    std::vector<std::string> names;
-    for (const FoundCause& each : found.causes) {
-      names.push_back(fmt::format("{} ({})", each.cause->name, how_sure(each)));
+    const auto [size, difference] = apart(*best_[0], *best_[1]);
+    std::string because;
+    if (curve_of(causes[0].cause->name) == curve_of(causes[1].cause->name)) {
+      because = "each of the first two takes a share of the network's rate and nothing else";
+    } else if (difference < alike) {
+      because = fmt::format("the times of the first two are alike within {:.0f} % at its sizes",
+                            100 * difference);
+    } else {
+      because = fmt::format(
+          "they fit within the errors that the model has on healthy systems; the first two differ "
+          "most at {}, by {:.0f} %",
+          to_string(size), 100 * difference);
     }
-    found.undecided = fmt::format("cannot be told from this table: {}, because {}; the checks tell",
-                                  fmt::join(names, " or "), because);
+    std::string names;
+    for (const FoundCause& each : causes) {
+      names +=
+          fmt::format("{}{} ({})", names.empty() ? "" : " or ", each.cause->name, how_sure(each));
+    }
+    const char* const other = ", or a table of this system when it was well (--healthy)";
+    return fmt::format("cannot be told from this table: {}, because {}; the checks tell{}", names,
+                       because, given_.error ? "" : other);
   }
 
   const DiagnosisCase& given_;

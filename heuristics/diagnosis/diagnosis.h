@@ -8,9 +8,9 @@
 //   P(suspicion | table)  ~  weight * density(ln(measured / time of the suspicion))
 //
 // The table is unhealthy where the faults together are more likely than not, and one of them shows.
-// Causes whose curves are alike at the sizes of the table share their probability, and `undecided`
-// says what would tell them apart. Those that can only take a share of the network's rate are
-// ranked together (curve_of()).
+// A cause is said as a fact only where all others are far less likely (told_from). Else those that
+// fit are named together, and `undecided` says why the table cannot tell, and what would. Those
+// that can only take a share of the network's rate are ranked together (curve_of()).
 #pragma once
 
 #include <optional>
@@ -27,6 +27,10 @@
 #include "heuristics/measurement.h"
 
 namespace collbench {
+
+/// A cause less than so many times as likely as another one is not told from it. From there on
+/// evidence counts as strong (Kass and Raftery, Bayes Factors, 1995).
+constexpr double told_from = 20;
 
 /// One library at one scale, and what is expected of it.
 struct DiagnosisCase {
@@ -58,9 +62,12 @@ struct Diagnosis {
   std::vector<JudgedSize> sizes;
   bool healthy = true;
   double sure = 0;                 // probability of that verdict
-  std::vector<FoundCause> causes;  // most likely first; none if healthy
-  std::string undecided;           // why the table cannot tell; empty if it does
-  Bandwidth busbw{0};              // median of the three largest sizes, and what is expected
+  std::vector<FoundCause> causes;  // most likely first; if healthy, what is no fault
+  /// Names of the causes of which one is at fault, likeliest first: several where the table cannot
+  /// tell them apart. A second fault beside a late rank is not among them. Empty if healthy.
+  std::vector<std::string> cause_group;
+  std::string undecided;  // why the table cannot tell; empty if it does
+  Bandwidth busbw{0};     // median of the three largest sizes, and what is expected
   Bandwidth expected_busbw{0};
   std::vector<VendorFloor> floors;
   std::vector<std::string> notes;

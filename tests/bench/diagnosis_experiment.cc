@@ -16,6 +16,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "tests/bench/diagnosis_tables.h"
 #include "tests/bench/plain_faults.h"
@@ -178,8 +179,26 @@ struct FaultTally {
   int unhealthy = 0;
   int first = 0;
   int alike = 0;  // the first leaves the curve of the right cause
-  int named = 0;  // among those that cannot be told apart
+  int told = 0;   // named alone
+  int among = 0;  // one of a group that cannot be told apart
+  int wrong = 0;  // called unhealthy, but neither
+  int names = 0;  // in all groups
   std::map<std::string, int> said;
+
+  void add(const std::string& cause, const Diagnosis& found) {
+    ++all;
+    ++said[found.healthy ? "healthy" : first_cause(found)];
+    if (found.healthy) return;
+    const std::vector<std::string>& group = found.cause_group;
+    const bool right = std::find(group.begin(), group.end(), cause) != group.end();
+    ++unhealthy;
+    first += group.front() == cause ? 1 : 0;
+    alike += curve_of(group.front()) == curve_of(cause) ? 1 : 0;
+    told += right && group.size() == 1 ? 1 : 0;
+    among += right && group.size() > 1 ? 1 : 0;
+    wrong += right ? 0 : 1;
+    names += static_cast<int>(group.size());
+  }
 };
 
 void judge_faults(const std::vector<KnownTable>& tables, const Errors& errors, int faults,
@@ -200,29 +219,27 @@ void judge_faults(const std::vector<KnownTable>& tables, const Errors& errors, i
     DiagnosisCase given = case_of(fault->table);
     if (known_system) judge_by_healthy(given, another_run(fault->table, healthy, random));
     const Diagnosis found = diagnose(given, errors.of(fault->table.system));
-    const std::string first = first_cause(found);
-    bool named = false;
-    for (const FoundCause& each : found.causes) named = named || fault->cause == each.cause->name;
-    for (FaultTally* tally : {&sum, &tallies[fault->cause]}) {
-      ++tally->all;
-      tally->unhealthy += found.healthy ? 0 : 1;
-      tally->first += !found.healthy && first == fault->cause ? 1 : 0;
-      tally->alike += !found.healthy && curve_of(first) == curve_of(fault->cause) ? 1 : 0;
-      tally->named += !found.healthy && named ? 1 : 0;
-      ++tally->said[found.healthy ? "healthy" : first];
-    }
+    sum.add(fault->cause, found);
+    tallies[fault->cause].add(fault->cause, found);
+    if (fault->shown_at <= mild_at) tallies["mild"].add(fault->cause, found);
     std::cout << fmt::format("# {} ({}) of {}: {} {} {:.2f}\n", fault->cause, fault->words,
-                             fault->table.name, found.healthy ? "healthy" : "unhealthy", first,
-                             found.sure);
+                             fault->table.name, found.healthy ? "healthy" : "unhealthy",
+                             fmt::join(found.cause_group, "|"), found.sure);
   }
   tallies["all"] = sum;
+  std::cout
+      << "| cause | tables | unhealthy | first | alike | told | among those that fit | wrong | "
+         "names | said |\n";
   for (const auto& [name, tally] : tallies) {
     std::string said;
     for (const auto& [other, count] : tally.said) said += fmt::format(" {} {}", other, count);
-    std::cout << fmt::format("| {} | {} | {:.1f} % | {:.1f} % | {:.1f} % | {:.1f} % |{} |\n", name,
-                             tally.all, 100.0 * tally.unhealthy / tally.all,
-                             100.0 * tally.first / tally.all, 100.0 * tally.alike / tally.all,
-                             100.0 * tally.named / tally.all, name == "all" ? "" : said);
+    std::cout << fmt::format("| {} | {} |", name, tally.all);
+    for (const int count :
+         {tally.unhealthy, tally.first, tally.alike, tally.told, tally.among, tally.wrong}) {
+      std::cout << fmt::format(" {:.1f} % |", 100.0 * count / tally.all);
+    }
+    std::cout << fmt::format(" {:.1f} |{} |\n", 1.0 * tally.names / std::max(1, tally.unhealthy),
+                             name == "all" ? "" : said);
   }
 }
 

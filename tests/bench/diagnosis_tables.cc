@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <numbers>
+#include <set>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -295,14 +296,14 @@ std::vector<double> factors_of(const FaultyMachine& machine, const NcclInputs& h
   return factors;
 }
 
-/// Multiplies the times of `known` by what the fault does; none if it shows nowhere.
-bool apply_fault(const FaultyMachine& machine, const NcclInputs& healthy, RandomEngine& random,
-                 KnownTable& known) {
+/// Multiplies the times of `known` by what the fault does. At how many sizes that shows.
+int apply_fault(const FaultyMachine& machine, const NcclInputs& healthy, RandomEngine& random,
+                KnownTable& known) {
   const std::vector<double> factors = factors_of(machine, healthy, known);
   const double noise = between(random, 0.005, 0.05);
   const bool told = machine.late_us > 0 && uniform(random) < 0.5;  // with -I
   const double period = 10;  // one iteration of so many is late
-  double most = 0;           // stays so without factors
+  std::set<std::int64_t> shown;
   for (std::size_t i = 0; i < factors.size(); ++i) {
     MeasuredTime& row = known.table.times[i];
     const Seconds least = row.time * factors[i] * std::exp(noise * normal(random));
@@ -310,9 +311,9 @@ bool apply_fault(const FaultyMachine& machine, const NcclInputs& healthy, Random
     row.low = told ? least : row.time;
     row.high = told ? least + Seconds{period * machine.late_us * 1e-6} : row.time;
     row.mean = true;
-    most = std::max(most, row.time / (least / factors[i]));
+    if (row.time / (least / factors[i]) >= visible) shown.insert(row.bytes.count);
   }
-  return most >= visible;
+  return static_cast<int>(shown.size());
 }
 
 NcclInputs inputs_of(const KnownTable& known) {
@@ -369,8 +370,9 @@ std::optional<TableFault> inject(const std::string& cause, const std::vector<Kno
     if (table.sample && cause != "nvls_off") continue;
     const NcclInputs inputs = inputs_of(table);
     const std::optional<FaultyMachine> machine = MadeFault(inputs, random).make(cause);
-    if (!machine || !apply_fault(*machine, inputs, random, table)) continue;
-    return TableFault{cause, machine->words, std::move(table)};
+    if (!machine) continue;
+    const int shown_at = apply_fault(*machine, inputs, random, table);
+    if (shown_at > 0) return TableFault{cause, machine->words, std::move(table), shown_at};
   }
   return {};
 }

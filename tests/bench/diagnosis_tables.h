@@ -37,7 +37,10 @@ struct TableFault {
   std::string cause;
   std::string words;
   KnownTable table;
+  int shown_at = 0;  // sizes at which it costs 20 % or more
 };
+/// Shown at so few sizes a fault is mild: single rows of healthy tables lie that far off, too.
+constexpr int mild_at = 2;
 
 /// Names of the faults that are drawn from.
 const std::vector<std::string>& injected_causes();

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdint>
 #include <numbers>
+#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -198,7 +199,8 @@ std::optional<TableFault> inject_plain(const std::string& cause,
     fault->fades_to = fault->fades_from + evenly(random, 4, 8);
     const double noise = evenly(random, 0.005, 0.05);
     const PlainCurve curve(rows);
-    double most = 0;
+    constexpr double visible = 1.2;
+    std::set<std::int64_t> shown;
     for (MeasuredTime& row : rows) {
       const double us = row.time.count() * 1e6;
       const double slower = plain_time(*fault, curve, us, static_cast<double>(row.bytes.count));
@@ -206,16 +208,15 @@ std::optional<TableFault> inject_plain(const std::string& cause,
       const double angle = 2 * std::numbers::pi * uniform(random);
       row.time = Seconds{slower * 1e-6 * std::exp(noise * radius * std::cos(angle))};
       row.low = row.high = row.time;
-      most = std::max(most, slower / us);
+      if (slower / us >= visible) shown.insert(row.bytes.count);
     }
-    constexpr double shown = 1.2;
-    if (most < shown) continue;
+    if (shown.empty()) continue;
     const std::string words = fmt::format(
         "way {}: latency x{:.1f}, rate x{:.2f}, +{:.0f} us, band x{:.1f}, all x{:.1f}, a step "
         "+{:.0f} us",
         way, fault->latency, fault->rate, fault->late_us, fault->band, fault->longer,
         fault->step_us);
-    return TableFault{cause, words, std::move(table)};
+    return TableFault{cause, words, std::move(table), static_cast<int>(shown.size())};
   }
   return {};
 }

@@ -106,9 +106,35 @@ TEST_F(DiagnoseTest, ARealTableOfAMisconfiguredNetworkIsUnhealthy) {
     if (table["nodes"] > 1 && table["verdict"] == "unhealthy") ++unhealthy;
   }
   EXPECT_GE(unhealthy, 3);
+  for (const nlohmann::json& table : bad["tables"]) {
+    EXPECT_EQ(table["cause_group"].size() > 1, table["undecided"] != "") << table["cause_group"];
+  }
   const auto good = json_of({shipped + "abci-v100-nccl.csv", "-t", "abci-v100"}, 0);
   EXPECT_EQ(good["verdict"], "healthy");
   EXPECT_EQ(good["tables"].size(), 6U);
+  for (const nlohmann::json& table : good["tables"]) EXPECT_TRUE(table["cause_group"].empty());
+}
+
+// Its tables end at 32 MiB, where a share of the rate has many causes: none of them is said alone.
+TEST_F(DiagnoseTest, CausesThatATableCannotTellApartAreSaidTogetherInEveryFormat) {
+  const std::string file = shipped + "abci-a100-nccl.csv";
+  const std::string machine = "cluster:16xdgx-a100,adapters=4";
+  const nlohmann::json table = json_of({file, "-t", machine}, 1)["tables"].back();
+  ASSERT_EQ(table["ranks"], 128);
+  const auto group = table["cause_group"].get<std::vector<std::string>>();
+  ASSERT_GE(group.size(), 2U);
+  EXPECT_EQ(table["causes"][0]["cause"], group[0]);
+  const std::string undecided = table["undecided"];
+  EXPECT_THAT(undecided, HasSubstr("cannot be told from this table: " + group[0]));
+
+  const CommandOutcome text = invoke(folder_, {"diagnose", file, "-t", machine});
+  EXPECT_THAT(text.out, HasSubstr(": " + group[0] + " or " + group[1]));
+  EXPECT_THAT(text.out, HasSubstr("; it cannot be told which\n"));
+  EXPECT_THAT(text.out, HasSubstr(undecided));
+  const CommandOutcome csv =
+      invoke(folder_, {"diagnose", file, "-t", machine, "-o", "t.csv", "--format", "csv"});
+  EXPECT_EQ(csv.code, 1);
+  EXPECT_THAT(folder_.read("t.csv"), HasSubstr(",unhealthy," + group[0] + "|" + group[1]));
 }
 
 TEST_F(DiagnoseTest, IsJudgedByAHealthyTableOfTheSameSystemIfOneIsGiven) {
