@@ -1,6 +1,7 @@
 // Measurements as records and back.
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -31,6 +32,16 @@ MeasuredTime row_of(const Record& record) {
     row.system += " " + simulated.mapping;
   if (simulated.protocol != "auto") row.protocol = simulated.protocol;
   return row;
+}
+
+/// Why its time is not that of all ranks with equal shares; empty if it is.
+std::string other_than_usual(const Case& point) {
+  if (!point.counts.empty()) {
+    return fmt::format("their shares are {} elements, not equal", point.counts);
+  }
+  if (group_size(point) == point.workers) return "";
+  return fmt::format("their groups {} run side by side, not {} ranks together", point.groups,
+                     point.workers);
 }
 
 /// Whether ranks on one host do the work of their messages on its cores.
@@ -94,6 +105,7 @@ MeasuredTable to_measurements(const RecordFile& file, const std::string& name) {
   table.source = stated("source").empty() ? stated("host") : stated("source");
   table.hardware = stated("gpu");
   if (!stated("host").empty()) table.hosts = {stated("host")};
+  std::map<std::string, int> left_out;
   for (const Record& record : file.records) {
     MeasuredTime row = row_of(record);
     const Measurement& measured = record.measurement;
@@ -103,9 +115,8 @@ MeasuredTable to_measurements(const RecordFile& file, const std::string& name) {
       continue;
     }
     if (row.bytes.count <= 0) continue;
-    if (!record.point.counts.empty()) {
-      table.notes.push_back(fmt::format("{} of {} left out: its shares are {} elements, not equal",
-                                        row.algorithm, to_string(row.bytes), record.point.counts));
+    if (const std::string other = other_than_usual(record.point); !other.empty()) {
+      ++left_out[other];
       continue;
     }
     if (row.system.empty()) row.system = stated("system");
@@ -127,6 +138,9 @@ MeasuredTable to_measurements(const RecordFile& file, const std::string& name) {
     row.high = Seconds{summary.p75_ns * 1e-9};
     if (measured.exact) row.time = row.low = row.high = measured.exact->time;
     if (row.time > Seconds{0}) table.times.push_back(std::move(row));
+  }
+  for (const auto& [why, records] : left_out) {
+    table.notes.push_back(fmt::format("{} records left out: {}", records, why));
   }
   return table;
 }

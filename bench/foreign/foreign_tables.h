@@ -49,8 +49,9 @@ RecordFile to_records(const MeasuredTable& table);
 /// read_tables() reads, of which each is a round. Throws as read_tables() and read_records(), and
 /// InvalidArgument if there is none.
 RecordFile read_as_records(const std::string& path);
-/// Our own records as measurements; skipped and wrong ones are left out with a note. All ranks of a
-/// real run are on one node unless the record says otherwise.
+/// Our own records as measurements; skipped ones, and those of groups side by side or of shares of
+/// chosen sizes, are left out with a note. All ranks of a real run are on one node unless the
+/// record says otherwise.
 MeasuredTable to_measurements(const RecordFile& file, const std::string& name);
 
 }  // namespace collbench

@@ -176,12 +176,19 @@ TEST(ForeignTablesTest, RecordsReadBackAsTheSameMeasurements) {
   EXPECT_DOUBLE_EQ(back.times[0].time.count(), 21.05e-6);
 }
 
-TEST(ForeignTablesTest, RecordsWithSharesOfChosenSizesAreNoRowsOfEqualOnes) {
+TEST(ForeignTablesTest, RecordsOfOtherSharesOrOfGroupsAreNoRowsOfPlainOnes) {
   RecordFile file = to_records(read_foreign(nccl_text, "file"));
+  file.records[0].point.groups = "1x2";  // one group of all is what others measure
   file.records[1].point.counts = "3,0";
-  const MeasuredTable table = to_measurements(records_from_json(to_json(file)), "counts");
-  EXPECT_EQ(table.times.size(), 2U);
-  EXPECT_THAT(table.notes, testing::Contains(HasSubstr("its shares are 3,0 elements")));
+  file.records[2].point.groups = "2x1";
+  file.records.push_back(file.records[2]);
+  const MeasuredTable table = to_measurements(records_from_json(to_json(file)), "others");
+  ASSERT_EQ(table.times.size(), 1U);
+  EXPECT_DOUBLE_EQ(table.times[0].time.count(), 21.05e-6);
+  EXPECT_THAT(table.notes,
+              testing::UnorderedElementsAre(
+                  HasSubstr("1 records left out: their shares are 3,0 elements"),
+                  "2 records left out: their groups 2x1 run side by side, not 2 ranks together"));
 }
 
 TEST(ForeignTablesTest, OurOwnNcclTableComesBackAsOurs) {
