@@ -100,6 +100,9 @@ Schedule make_schedule(const AlgorithmSpec& spec, int ranks, Bytes bytes,
   if (row.name == synthesised_row().name) {
     return cut_into_counts(synthesised(spec, ranks, bytes, collective.kind), collective);
   }
+  if (row.name == schedule_file().name) {
+    return cut_into_counts(schedule_from_file(spec, ranks, collective.kind), collective);
+  }
   if (!row.implements(collective.kind)) {
     std::vector<std::string_view> able;
     for (const AlgorithmInfo& info : algorithms()) {

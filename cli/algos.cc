@@ -55,7 +55,7 @@ int list_algorithms(const Settings& /*settings*/) {
 }
 
 void print_description(const AlgorithmInfo& info, const AlgorithmSpec& spec,
-                       const Schedule& schedule) {
+                       const Schedule& schedule, bool all_reduce) {
   const ScheduleCost cost = count_cost(schedule);
   const double chunks = schedule.chunks();
   std::cout << fmt::format("{}: {}\n", info.name, info.summary);
@@ -71,9 +71,11 @@ void print_description(const AlgorithmInfo& info, const AlgorithmSpec& spec,
       "rank\n",
       cost.rounds, schedule.chunks(), static_cast<double>(cost.max_sent_chunks) / chunks,
       static_cast<double>(cost.max_reduced_chunks) / chunks, cost.max_messages);
-  std::cout << fmt::format("replicas {}\n", is_replica_consistent(spec)
-                                                ? "end bitwise equal"
-                                                : "may differ in last bits");
+  if (all_reduce) {
+    std::cout << fmt::format("replicas {}\n", is_replica_consistent(spec)
+                                                  ? "end bitwise equal"
+                                                  : "may differ in last bits");
+  }
   std::cout << fmt::format("source   {}\n", info.source);
 }
 
@@ -121,17 +123,14 @@ int show_algorithm(const Settings& settings) {
   const bool all_reduce = collective.kind == CollectiveKind::all_reduce;
   const Schedule schedule =
       all_reduce ? make_schedule(spec, ranks) : make_schedule(spec, ranks, Bytes{0}, collective);
-  require(
-      all_reduce || format != "msccl",
-      fmt::format("MSCCL XML is written of all-reduces, not of a {}", to_string(collective.kind)));
-  if (format == "msccl") std::cout << to_msccl_xml(schedule);
+  if (format == "msccl") std::cout << to_msccl_xml(schedule, collective.kind);
   if (format == "mscclpp") {
     std::cout << to_mscclpp_json(schedule, collective.kind, [](Rank, Rank) { return true; });
   }
   if (format == "goal") std::cout << to_goal(schedule, settings.size("bytes"));
   if (format == "markdown") print_markdown(schedule);
   if (format != "table") return exit_ok;
-  print_description(info, spec, schedule);
+  print_description(info, spec, schedule, all_reduce);
   std::cout << "\n3>1 sends chunk 3 to rank 1, 3<1 stores it from there, 3+1 adds it\n"
             << to_table(schedule);
   return exit_ok;

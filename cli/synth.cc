@@ -38,7 +38,7 @@ constexpr OptionRow synth_rows[] = {
      "bound of all-gather with K equal trees of each root"},
     {options_group, "dead-links", "", "", "", "show what the next dead cable would cost"},
     {output_group, "json", "", "", "", "print JSON"},
-    {output_group, "msccl", "", "FILE", "", "write the schedule of an all-reduce as MSCCL XML"},
+    {output_group, "msccl", "", "FILE", "", "write the schedule as MSCCL XML"},
     {output_group, "mscclpp", "", "FILE", "", "write the schedule as a JSON plan of MSCCL++"},
     {output_group, "svg", "", "FILE", "", "write a picture of the trees on the network"},
     {output_group, "dot", "", "FILE", "", "write the same for Graphviz"},
@@ -104,10 +104,8 @@ int synthesise_network(const Settings& settings) {
   };
   const SynthesisedPlan plan = make();
   show(settings, plan.certificate, &plan, late ? &*late : nullptr);
-  require(settings.text("msccl").empty() || goal == CollectiveKind::all_reduce,
-          "--msccl writes all-reduces");
   write_output(settings.text("msccl"), [&](std::ostream& out) {
-    out << to_msccl_xml(proved_schedule(plan, size_of_objective(settings)));
+    out << to_msccl_xml(proved_schedule(plan, size_of_objective(settings)), goal);
   });
   write_output(settings.text("mscclpp"), [&](std::ostream& out) { out << to_mscclpp_json(plan); });
   write_output(settings.text("svg"), [&](std::ostream& out) { out << svg_of(trees_to_dot(plan)); });

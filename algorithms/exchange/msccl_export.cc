@@ -4,6 +4,7 @@
 
 #include <pugixml.hpp>
 
+#include "algorithms/exchange/msccl_program.h"
 #include "algorithms/exchange/msccl_xml.h"
 #include "algorithms/resolve.h"
 
@@ -112,13 +113,13 @@ class ExportedRank {
   std::vector<std::vector<BlockStep>> read_;  // the sends of each chunk since
 };
 
-void write_step(pugi::xml_node block, int index, const ExportedStep& step) {
+void write_step(pugi::xml_node block, int index, const ExportedStep& step, const char* buffer) {
   pugi::xml_node node = block.append_child("step");
   node.append_attribute("s") = index;
   node.append_attribute("type") = step.type.c_str();
-  node.append_attribute("srcbuf") = "i";
+  node.append_attribute("srcbuf") = buffer;
   node.append_attribute("srcoff") = step.chunks.first;
-  node.append_attribute("dstbuf") = "i";
+  node.append_attribute("dstbuf") = buffer;
   node.append_attribute("dstoff") = step.chunks.first;
   node.append_attribute("cnt") = step.chunks.count;
   node.append_attribute("depid") = step.wait.block;
@@ -126,11 +127,14 @@ void write_step(pugi::xml_node block, int index, const ExportedStep& step) {
   node.append_attribute("hasdep") = step.is_waited_for ? 1 : 0;
 }
 
-void write_rank(pugi::xml_node algo, const Schedule& schedule, Rank rank) {
+void write_rank(pugi::xml_node algo, const Schedule& schedule, CollectiveKind kind, Rank rank) {
+  const int share = schedule.chunks() / schedule.ranks();
+  const bool gathers = kind == CollectiveKind::all_gather;
+  const bool scatters = kind == CollectiveKind::reduce_scatter;
   pugi::xml_node gpu = algo.append_child("gpu");
   gpu.append_attribute("id") = rank;
-  gpu.append_attribute("i_chunks") = schedule.chunks();
-  gpu.append_attribute("o_chunks") = schedule.chunks();
+  gpu.append_attribute("i_chunks") = gathers ? share : schedule.chunks();
+  gpu.append_attribute("o_chunks") = scatters ? share : schedule.chunks();
   gpu.append_attribute("s_chunks") = 0;
   const ExportedRank program(schedule, rank);
   int id = 0;
@@ -141,13 +145,14 @@ void write_rank(pugi::xml_node algo, const Schedule& schedule, Rank rank) {
     node.append_attribute("recv") = block.recv;
     node.append_attribute("chan") = 0;
     int index = 0;
-    for (const ExportedStep& step : block.steps) write_step(node, index++, step);
+    for (const ExportedStep& step : block.steps)
+      write_step(node, index++, step, gathers ? "o" : "i");
   }
 }
 
 }  // namespace
 
-std::string to_msccl_xml(const Schedule& schedule) {
+std::string to_msccl_xml(const Schedule& schedule, CollectiveKind kind) {
   pugi::xml_document document;
   pugi::xml_node algo = document.append_child("algo");
   algo.append_attribute("name") = schedule.name().c_str();
@@ -155,12 +160,14 @@ std::string to_msccl_xml(const Schedule& schedule) {
   algo.append_attribute("nchannels") = 1;
   algo.append_attribute("nchunksperloop") = schedule.chunks();
   algo.append_attribute("ngpus") = schedule.ranks();
-  algo.append_attribute("coll") = "allreduce";
+  algo.append_attribute("coll") = msccl_name(kind).data();
   algo.append_attribute("inplace") = 1;
   algo.append_attribute("outofplace") = 0;
   algo.append_attribute("minBytes") = 0;
   algo.append_attribute("maxBytes") = 0;
-  for (Rank rank = 0; rank < schedule.ranks(); ++rank) write_rank(algo, schedule, rank);
+  for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
+    write_rank(algo, schedule, kind, rank);
+  }
   std::ostringstream out;
   document.save(out, "  ", pugi::format_default | pugi::format_no_declaration);
   return out.str();

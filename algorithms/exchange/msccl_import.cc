@@ -189,7 +189,8 @@ struct TimedOp {
 };
 
 // The messages in the earliest rounds, or nothing if there are none in which all waits hold.
-std::optional<Schedule> in_rounds(const MscclProgram& program, bool long_folds) {
+std::optional<Schedule> in_rounds(const MscclProgram& program, CollectiveKind kind,
+                                  bool long_folds) {
   const Run run(program, long_folds);
   const auto count = static_cast<int>(run.messages().size());
   const auto rounds = earliest_rounds(count, run.precedences());
@@ -212,7 +213,9 @@ std::optional<Schedule> in_rounds(const MscclProgram& program, bool long_folds) 
     for (; at != row.end() && at->round == t; ++at) out.push(at->op);
   };
   const Shape shape{static_cast<int>(program.gpus.size()), program.chunks, last + 1};
-  return Schedule(program.name, shape, play);
+  if (!has_shares(kind)) return Schedule(program.name, shape, play);
+  return Schedule(program.name, shape, play,
+                  share_partition(shape.ranks, shape.chunks / shape.ranks));
 }
 
 // Throws InvalidArgument for rounds that resolve() refuses.
@@ -225,9 +228,9 @@ void check_rounds(const Schedule& schedule) {
 
 }  // namespace
 
-Schedule from_msccl_xml(std::string_view xml) {
-  const MscclProgram program = read_msccl_program(xml);
-  const std::optional<Schedule> schedule = in_rounds(program, true);
+Schedule from_msccl_xml(std::string_view xml, CollectiveKind kind) {
+  const MscclProgram program = read_msccl_program(xml, kind);
+  const std::optional<Schedule> schedule = in_rounds(program, kind, true);
   require(schedule.has_value(),
           "MSCCL XML: the messages cannot be put into rounds: some ranks exchange chunks in place "
           "without reducing them");
@@ -236,7 +239,7 @@ Schedule from_msccl_xml(std::string_view xml) {
     return *schedule;
   } catch (const InvalidArgument&) {
     // Folds that cross: more rounds with fewer terms each keep the order of the program.
-    const std::optional<Schedule> longer = in_rounds(program, false);
+    const std::optional<Schedule> longer = in_rounds(program, kind, false);
     if (!longer) throw;
     return *longer;
   }

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include <fmt/format.h>
 #include <pugixml.hpp>
 
 #include "core/error.h"
@@ -19,6 +20,8 @@ constexpr std::int64_t most_chunk_visits = std::int64_t{1} << 24;
 
 class MscclReader {
  public:
+  explicit MscclReader(CollectiveKind kind) : kind_(kind) {}
+
   MscclProgram read(std::string_view xml) {
     pugi::xml_document document;
     const pugi::xml_parse_result parsed = document.load_buffer(xml.data(), xml.size());
@@ -29,14 +32,24 @@ class MscclReader {
     const pugi::xml_node algo = document.child("algo");
     at_ = "algo";
     if (!algo) fail("the root element must be 'algo'");
-    const std::string coll = algo.attribute("coll").value();
-    if (coll != "allreduce") fail("coll must be 'allreduce', not '" + coll + "'");
+    std::string coll = algo.attribute("coll").value();
+    if (coll == "reduce_scatter") coll = "reducescatter";  // what MSCCL's tools write
+    if (coll != msccl_name(kind_)) {
+      fail(fmt::format("coll must be '{}', not '{}'", msccl_name(kind_), coll));
+    }
     if (number(algo, "inplace", 0, 1) == 0)
       fail("only in-place programs can be read: inplace=\"1\"");
     program_.name = algo.attribute("name").value();
     if (program_.name.empty()) program_.name = "msccl";
     program_.chunks = number(algo, "nchunksperloop", 1, most_chunks);
     const int ranks = number(algo, "ngpus", 1, most_ranks);
+    if (has_shares(kind_)) {
+      share_ = program_.chunks / ranks;
+      if (program_.chunks % ranks != 0) {
+        fail(fmt::format("nchunksperloop must be a multiple of the {} gpus of {}, not {}", ranks,
+                         coll, program_.chunks));
+      }
+    }
     std::map<int, pugi::xml_node> gpus;
     for (const pugi::xml_node gpu : algo.children("gpu")) {
       at_ = "gpu";
@@ -112,7 +125,7 @@ class MscclReader {
     read_type(type, step);
     if (step.sends && block.send < 0) fail("type " + type + " needs a tb with send >= 0");
     if (step.receives && block.recv < 0) fail("type " + type + " needs a tb with recv >= 0");
-    if (step.sends || step.receives) read_chunks(node, type, step);
+    if (step.sends || step.receives) read_chunks(node, rank, type, step);
     step.wait_block = number(node, "depid", -1, most_ranks);
     step.wait_step = number(node, "deps", -1, INT32_MAX);
     block.steps.push_back(step);
@@ -134,18 +147,14 @@ class MscclReader {
 
   // The local chunks are the source of a send or reduction and the destination of a copy; a step
   // with both must name the same, since there is one buffer.
-  void read_chunks(pugi::xml_node node, const std::string& type, MscclStep& step) {
+  void read_chunks(pugi::xml_node node, Rank rank, const std::string& type, MscclStep& step) {
     const bool has_source = type == "s" || step.reduces;
     const bool has_target = type == "r" || type == "rcs" || type == "rrc" || type == "rrcs";
     step.chunks.count = number(node, "cnt", 1, program_.chunks);
     const int last = program_.chunks - step.chunks.count;
-    if (has_source) {
-      check_buffer(node, "srcbuf");
-      step.chunks.first = number(node, "srcoff", 0, last);
-    }
+    if (has_source) step.chunks.first = offset(node, rank, "src", last);
     if (has_target) {
-      check_buffer(node, "dstbuf");
-      const int target = number(node, "dstoff", 0, last);
+      const int target = offset(node, rank, "dst", last);
       if (has_source && target != step.chunks.first) {
         fail("srcoff and dstoff must be equal in type " + type);
       }
@@ -155,12 +164,19 @@ class MscclReader {
     if (visits_ > most_chunk_visits) fail("the steps touch too many chunks in total");
   }
 
-  void check_buffer(pugi::xml_node node, const char* name) const {
-    const std::string buffer = node.attribute(name).value();
-    if (buffer == "s") fail(std::string(name) + " is scratch, which schedules do not have");
+  // In the vector: the smaller buffer of a half is the rank's share of the larger one.
+  int offset(pugi::xml_node node, Rank rank, const std::string& end, int last) const {
+    const std::string name = end + "buf";
+    const std::string buffer = node.attribute(name.c_str()).value();
+    if (buffer == "s") fail(name + " is scratch, which schedules do not have");
     if (buffer != "i" && buffer != "o") {
-      fail(std::string(name) + " must be 'i' or 'o', not '" + buffer + "'");
+      fail(name + " must be 'i' or 'o', not '" + buffer + "'");
     }
+    const bool is_share = (kind_ == CollectiveKind::all_gather && buffer == "i") ||
+                          (kind_ == CollectiveKind::reduce_scatter && buffer == "o");
+    const int begin = is_share ? rank * share_ : 0;
+    const int most = is_share ? last - (program_.chunks - share_) : last;
+    return begin + number(node, (end + "off").c_str(), 0, most);
   }
 
   void resolve_waits(Rank rank, MscclGpu& gpu, const std::map<int, int>& index_of_id) {
@@ -181,6 +197,8 @@ class MscclReader {
     }
   }
 
+  CollectiveKind kind_;
+  int share_ = 0;  // chunks of each rank's, where there are shares
   MscclProgram program_;
   std::string at_;
   std::int64_t visits_ = 0;
@@ -193,6 +211,23 @@ std::string msccl_place(Rank gpu, const MscclBlock& block, std::size_t step) {
          std::to_string(step);
 }
 
-MscclProgram read_msccl_program(std::string_view xml) { return MscclReader().read(xml); }
+std::string_view msccl_name(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+      return "allreduce";
+    case CollectiveKind::reduce_scatter:
+      return "reducescatter";
+    case CollectiveKind::all_gather:
+      return "allgather";
+    default:
+      throw InvalidArgument(
+          fmt::format("MSCCL XML is of all-reduces, reduce-scatters and all-gathers, not of a {}",
+                      to_string(kind)));
+  }
+}
+
+MscclProgram read_msccl_program(std::string_view xml, CollectiveKind kind) {
+  return MscclReader(kind).read(xml);
+}
 
 }  // namespace collbench

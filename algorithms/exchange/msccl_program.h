@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "algorithms/collective.h"
 #include "algorithms/schedule.h"
 
 namespace collbench {
@@ -13,7 +14,7 @@ struct MscclStep {
   bool receives = false;
   bool reduces = false;
   bool sends = false;   // after receiving, if both
-  Chunks chunks;        // of the local buffer; empty for "nop"
+  Chunks chunks;        // of the local vector; empty for "nop"
   int wait_block = -1;  // index into MscclGpu::blocks, -1 for none
   int wait_step = -1;
 };
@@ -39,7 +40,11 @@ struct MscclProgram {
 /// "gpu 3, tb 1 (id 4), step 2": how messages name a step.
 std::string msccl_place(Rank gpu, const MscclBlock& block, std::size_t step);
 
+/// The value of `coll` that runtimes know: "allgather". Throws InvalidArgument for a collective
+/// with a root.
+std::string_view msccl_name(CollectiveKind kind);
+
 /// Throws InvalidArgument naming the element and what would be right.
-MscclProgram read_msccl_program(std::string_view xml);
+MscclProgram read_msccl_program(std::string_view xml, CollectiveKind kind);
 
 }  // namespace collbench

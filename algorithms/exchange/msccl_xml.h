@@ -10,16 +10,21 @@
 #include <string>
 #include <string_view>
 
+#include "algorithms/collective.h"
 #include "algorithms/schedule.h"
 
 namespace collbench {
 
-std::string to_msccl_xml(const Schedule& schedule);
+/// An all-reduce, reduce-scatter or all-gather in place; the halves name chunks of the larger
+/// buffer. Throws InvalidArgument for a collective with a root.
+std::string to_msccl_xml(const Schedule& schedule,
+                         CollectiveKind kind = CollectiveKind::all_reduce);
 
-/// Reads an in-place all-reduce without scratch buffers, whose messages keep their offset, and puts
-/// its steps into the earliest rounds their data allow. A "rrs" step also stores its sum. Checks
-/// form, matching and progress, not that the sums are right: see verify_allreduce().
-/// Throws InvalidArgument naming the element and what would be right.
-Schedule from_msccl_xml(std::string_view xml);
+/// Reads one of these in place, without scratch buffers, whose messages keep their offset, and puts
+/// its steps into the earliest rounds their data allow. Offsets in the smaller buffer of a half
+/// count from the rank's share. A "rrs" step also stores its sum. Checks form, matching and
+/// progress, not that it is what `kind` asks for: see verify(). Throws InvalidArgument naming the
+/// element and what would be right.
+Schedule from_msccl_xml(std::string_view xml, CollectiveKind kind = CollectiveKind::all_reduce);
 
 }  // namespace collbench

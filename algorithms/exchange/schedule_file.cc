@@ -1,6 +1,5 @@
 #include "algorithms/exchange/schedule_file.h"
 
-#include "algorithms/combinators.h"
 #include "algorithms/exchange/msccl_xml.h"
 #include "algorithms/verify.h"
 #include "core/error.h"
@@ -16,31 +15,28 @@ struct ProvedFile {
   bool replica_consistent;
 };
 
-ProvedFile read_proved(const AlgorithmSpec& spec) {
+ProvedFile read_proved(const AlgorithmSpec& spec, CollectiveKind kind) {
   const auto path = spec.options.find(std::string(path_option));
   require(path != spec.options.end() && !path->second.empty(),
           "file: the path is missing; write file:PATH, as in file:ring.xml");
   const auto read = [&] {
     try {
-      return from_msccl_xml(read_file(path->second));
+      return from_msccl_xml(read_file(path->second), kind);
     } catch (const InvalidArgument& e) {
       throw InvalidArgument(path->second + ": " + e.what());
     }
   };
   const Schedule schedule = read();
-  const Verification proof = verify_allreduce(schedule);
+  const Verification proof = verify(schedule, {kind});
   if (!proof.ok()) {
-    throw InvalidArgument(path->second + ": no all-reduce: " + proof.violations.front().what);
+    throw InvalidArgument(path->second + ": no " + std::string(to_string(kind)) + ": " +
+                          proof.violations.front().what);
   }
   return {schedule.named(to_string(spec)), proof.replica_consistent};
 }
 
 Schedule make_from_file(int ranks, const AlgorithmSpec& spec) {
-  const Schedule schedule = read_proved(spec).schedule;
-  require(schedule.ranks() == ranks, to_string(spec) + ": the program is for " +
-                                         std::to_string(schedule.ranks()) + " ranks, not " +
-                                         std::to_string(ranks));
-  return schedule;
+  return schedule_from_file(spec, ranks, CollectiveKind::all_reduce);
 }
 
 }  // namespace
@@ -57,8 +53,16 @@ const AlgorithmInfo& schedule_file() {
   return row;
 }
 
+Schedule schedule_from_file(const AlgorithmSpec& spec, int ranks, CollectiveKind kind) {
+  const Schedule schedule = read_proved(spec, kind).schedule;
+  require(schedule.ranks() == ranks, to_string(spec) + ": the program is for " +
+                                         std::to_string(schedule.ranks()) + " ranks, not " +
+                                         std::to_string(ranks));
+  return schedule;
+}
+
 bool is_schedule_file_consistent(const AlgorithmSpec& spec) {
-  return read_proved(spec).replica_consistent;
+  return read_proved(spec, CollectiveKind::all_reduce).replica_consistent;
 }
 
 }  // namespace collbench

@@ -43,6 +43,75 @@ TEST(MscclXml, RoundTripsEveryAlgorithm) {
   }
 }
 
+TEST(MscclXml, RoundTripsBothHalvesOfEveryAlgorithmThatHasThem) {
+  int halves = 0;
+  for (const CollectiveKind kind : {CollectiveKind::reduce_scatter, CollectiveKind::all_gather}) {
+    for (const AlgorithmInfo& info : algorithms()) {
+      if (!info.implements(kind)) continue;
+      const AlgorithmSpec spec{std::string(info.name), {}};
+      const Schedule schedule = make_schedule(spec, 8, Bytes{0}, {kind});
+      const Schedule back = from_msccl_xml(to_msccl_xml(schedule, kind), kind);
+      EXPECT_EQ(count_cost(back).total_messages, count_cost(schedule).total_messages) << info.name;
+      const Verification verification = verify(back, {kind});
+      EXPECT_TRUE(verification.ok()) << info.name << ": " << verification.violations[0].what;
+      // A program of the half is none of the whole, and the other way round.
+      EXPECT_THAT(refusal([&] { from_msccl_xml(to_msccl_xml(schedule, kind)); }),
+                  HasSubstr("coll must be 'allreduce'"));
+      ++halves;
+    }
+  }
+  EXPECT_GT(halves, 10);
+}
+
+/// Rank 0's share to rank 1 and back, as programs name it: in the buffers "i" and "o" of `coll`.
+std::string exchanged_shares(const std::string& coll, int chunks, const std::string& own,
+                             const std::string& sent, const std::string& stored) {
+  std::string xml = "<algo name=\"x\" nchunksperloop=\"" + std::to_string(chunks) +
+                    "\" ngpus=\"2\" coll=\"" + coll + "\" inplace=\"1\">";
+  for (int gpu = 0; gpu < 2; ++gpu) {
+    const std::string peer = std::to_string(1 - gpu);
+    const auto step = [&](const std::string& type, const std::string& from, const std::string& to) {
+      return "<step s=\"0\" type=\"" + type + "\" " + from + " " + to +
+             " cnt=\"1\" depid=\"-1\" deps=\"-1\" hasdep=\"0\"/></tb>";
+    };
+    const bool adds = coll != "allgather";
+    xml += "<gpu id=\"" + std::to_string(gpu) + "\"><tb id=\"0\" send=\"" + peer +
+           "\" recv=\"-1\" chan=\"0\">" +
+           step("s", "srcbuf=\"" + own + "\" srcoff=\"" + (adds ? peer : sent) + "\"",
+                "dstbuf=\"o\" dstoff=\"0\"") +
+           "<tb id=\"1\" send=\"-1\" recv=\"" + peer + "\" chan=\"0\">" +
+           step(adds ? "rrc" : "r", "srcbuf=\"o\" srcoff=\"0\"",
+                "dstbuf=\"o\" dstoff=\"" + (adds ? stored : peer) + "\"") +
+           "</gpu>";
+  }
+  return xml + "</algo>";
+}
+
+TEST(MscclXml, TheSmallerBufferOfAHalfIsTheRanksShare) {
+  const std::string gather = exchanged_shares("allgather", 2, "i", "0", "");
+  EXPECT_TRUE(
+      verify(from_msccl_xml(gather, CollectiveKind::all_gather), {CollectiveKind::all_gather})
+          .ok());
+  for (const char* coll : {"reducescatter", "reduce_scatter"}) {
+    const std::string scatter = exchanged_shares(coll, 2, "i", "", "0");
+    EXPECT_TRUE(verify(from_msccl_xml(scatter, CollectiveKind::reduce_scatter),
+                       {CollectiveKind::reduce_scatter})
+                    .ok());
+  }
+  EXPECT_THAT(refusal([&] {
+                from_msccl_xml(exchanged_shares("allgather", 2, "i", "1", ""),
+                               CollectiveKind::all_gather);
+              }),
+              HasSubstr("gpu 0, tb 0, step 0: srcoff must be a whole number from 0 to 0"));
+  EXPECT_THAT(refusal([&] {
+                from_msccl_xml(exchanged_shares("allgather", 3, "i", "0", ""),
+                               CollectiveKind::all_gather);
+              }),
+              HasSubstr("nchunksperloop must be a multiple of the 2 gpus of allgather, not 3"));
+  EXPECT_THAT(refusal([] { to_msccl_xml(make_schedule("ring", 2), CollectiveKind::reduce); }),
+              HasSubstr("not of a reduce"));
+}
+
 TEST(MscclXml, RepeatsExactlyOnTheSecondTrip) {
   for (const char* spec : {"ring", "double-tree", "circulant", "torus", "swing"}) {
     const std::string once = to_msccl_xml(from_msccl_xml(to_msccl_xml(make_schedule(spec, 8))));

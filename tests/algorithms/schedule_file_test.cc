@@ -55,6 +55,21 @@ TEST_F(ScheduleFile, RanksOfOneShotMayEndWithDifferentSums) {
   EXPECT_FALSE(is_replica_consistent(parse_algorithm_spec(spec)));
 }
 
+TEST_F(ScheduleFile, HalvesArePlayedAsThemselvesAlsoWithSharesOfChosenSizes) {
+  const Collective gather{CollectiveKind::all_gather};
+  const Schedule exported = make_schedule({"ring", {}}, 4, Bytes{0}, gather);
+  const AlgorithmSpec spec =
+      parse_algorithm_spec(holding(to_msccl_xml(exported, CollectiveKind::all_gather)));
+  EXPECT_TRUE(verify(make_schedule(spec, 4, Bytes{0}, gather), gather).ok());
+  const Collective uneven = with_counts(gather, "5,0,1,2", 4);
+  const Schedule cut = make_schedule(spec, 4, Bytes{0}, uneven);
+  EXPECT_EQ(cut.partition()(1, 8, 4), 5);
+  EXPECT_THAT(refusal([&] { make_schedule(spec, 4); }),
+              HasSubstr("coll must be 'allreduce', not 'allgather'"));
+  EXPECT_THAT(refusal([&] { make_schedule(spec, 4, Bytes{0}, {CollectiveKind::reduce}); }),
+              HasSubstr("not of a reduce"));
+}
+
 TEST_F(ScheduleFile, AnotherNumberOfRanksIsRefused) {
   const std::string spec = holding(to_msccl_xml(make_schedule("ring", 4)));
   EXPECT_THAT(refusal_of_file(spec, 8), HasSubstr("the program is for 4 ranks, not 8"));

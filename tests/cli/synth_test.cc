@@ -59,6 +59,14 @@ TEST_F(SynthTest, WritesAScheduleThatIsReadAndProvenAgain) {
   EXPECT_THAT(out({"synth", "--topo", "net.csv", "--objective", "64K", "--msccl", "plan.xml"}),
               HasSubstr("100 % of the bound"));
   EXPECT_THAT(out({"algos", "verify", "file:plan.xml", "-W", "3"}), HasSubstr("proven"));
+  for (const char* half : {"all-gather", "reduce-scatter"}) {
+    out({"synth", "--topo", "net.csv", "--collective", half, "--msccl", "half.xml"});
+    EXPECT_THAT(out({"algos", "verify", "file:half.xml", "-W", "3", "--collective", half}),
+                HasSubstr("proven"));
+    EXPECT_THAT(out({"simulate", "-A", "file:half.xml", "-t", "net.csv", "--collective", half, "-b",
+                     "1M", "-e", "1M"}),
+                HasSubstr("file:half.xml"));
+  }
 }
 
 TEST_F(SynthTest, WritesAPlanOfMscclppAndAPicture) {

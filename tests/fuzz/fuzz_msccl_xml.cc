@@ -11,17 +11,17 @@
 namespace {
 
 // Throws what from_msccl_xml() throws; aborts where a property fails.
-void check(std::string_view xml) {
-  const collbench::Schedule schedule = collbench::from_msccl_xml(xml);
+void check(std::string_view xml, collbench::CollectiveKind kind) {
+  const collbench::Schedule schedule = collbench::from_msccl_xml(xml, kind);
   if (schedule.ranks() > 64 || schedule.chunks() > 256) return;
-  const bool is_all_reduce = collbench::verify_allreduce(schedule).ok();
+  const bool is_proven = collbench::verify(schedule, {kind}).ok();
   const collbench::ScheduleCost cost = collbench::count_cost(schedule);
-  const std::string written = collbench::to_msccl_xml(schedule);
+  const std::string written = collbench::to_msccl_xml(schedule, kind);
   try {
-    const collbench::Schedule again = collbench::from_msccl_xml(written);
+    const collbench::Schedule again = collbench::from_msccl_xml(written, kind);
     if (again.rounds() > schedule.rounds()) std::abort();
     if (collbench::count_cost(again).total_messages != cost.total_messages) std::abort();
-    if (collbench::verify_allreduce(again).ok() != is_all_reduce) std::abort();
+    if (collbench::verify(again, {kind}).ok() != is_proven) std::abort();
   } catch (const collbench::InvalidArgument&) {
     std::abort();
   }
@@ -30,10 +30,12 @@ void check(std::string_view xml) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  try {
-    check({reinterpret_cast<const char*>(data), size});
-  } catch (const collbench::InvalidArgument&) {
-    return 0;
+  for (const std::string_view name : {"all-reduce", "reduce-scatter", "all-gather"}) {
+    try {
+      check({reinterpret_cast<const char*>(data), size}, collbench::parse_collective(name));
+    } catch (const collbench::InvalidArgument&) {
+      continue;
+    }
   }
   return 0;
 }
