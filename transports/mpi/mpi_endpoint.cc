@@ -24,6 +24,9 @@ constexpr std::int64_t pieces_ahead = 2;  // of one source, for which there is s
 // On their way to one rank. More at once, and Open MPI 4.1 queues what it answers them with until
 // the receiver is in MPI again, which it may never be: 256 pieces of 128 KiB stood still for ever.
 constexpr std::int64_t pieces_underway = 8;
+// A test that finds nothing gives the processor away. What it was for may have come meanwhile:
+// before one of what comes behind gives it away in vain, look again.
+constexpr int tests_of_a_try = 4;
 constexpr int tests_before_yields = 100;
 constexpr int tests_between_looks = 64;
 
@@ -314,10 +317,8 @@ class MpiEndpoint final : public Endpoint {
       int count = 0;
       MPI_Get_count(&status, MPI_BYTE, &count);
       if (count != MessagePiece(arrival.bytes, arrival.arrived).count) {
-        fail(
-            fmt::format("rank {} sent rank {} a message of another size than the {} bytes it "
-                        "expects",
-                        arrival.from, rank_, arrival.bytes));
+        fail(fmt::format("rank {} sent rank {} another number of bytes than the {} it expects",
+                         arrival.from, rank_, arrival.bytes));
       }
     }
     return true;
@@ -331,12 +332,10 @@ class MpiEndpoint final : public Endpoint {
   // Ranks that share a core must give it away, which not every MPI does.
   template <typename Done, typename Late>
   bool wait_until(Done done, bool may_block, Late late) {
-    if (done()) return true;
-    if (!may_block) return false;
     Seconds begin{0};  // of looking, so that a short wait reads no clock
-    for (int tests = 1;; ++tests) {
+    for (int tests = 1; !done(); ++tests) {
+      if (!may_block && tests == tests_of_a_try) return false;
       if (!sending_to_.empty()) go_on_sending();
-      if (done()) return true;
       if (hears() && tests % tests_between_looks == 0) {
         if (const std::string why = heard_mpi_failure(); !why.empty()) throw TransportError(why);
         if (begin == Seconds{0}) begin = now();
@@ -344,6 +343,7 @@ class MpiEndpoint final : public Endpoint {
       }
       if (tests > tests_before_yields) sched_yield();
     }
+    return true;
   }
 
   void reduce_piece(const MessageTransfer& transfer) {
