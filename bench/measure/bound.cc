@@ -16,7 +16,7 @@ namespace {
 
 // A probe that other processes disturbed is repeated so often before the case itself is believed.
 constexpr int most_probes = 4;
-constexpr Seconds longest_probe{0.1};
+constexpr Seconds longest_probe{0.06};
 
 /// Vectors that all ranks together read or write at least, and how that is written. An all-reduce
 /// reads N and writes N; a reduce-scatter and a reduce read N and write one; an all-gather and a
@@ -33,7 +33,7 @@ std::pair<int, const char*> vectors_moved(const Case& point) {
 std::optional<Bound> MemoryBounds::operator()(const Case& point, const Measurement& measured) {
   if (point.bytes < 64_KiB || point.workers < 2 || measured.latency_ns.empty()) return {};
   const int threads = std::min(point.workers, usable_cores());
-  const Bytes most{std::min((256_MiB).count, available_memory().count / 4)};
+  const Bytes most{std::min((128_MiB).count, available_memory().count / 4)};
   const Bytes working_set = std::min(point.bytes * point.workers, most);
   Probe& probe = probes_[{threads, working_set.count}];
   const auto [vectors, formula] = vectors_moved(point);

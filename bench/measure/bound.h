@@ -17,7 +17,7 @@
 namespace collbench {
 
 /// Measures B when it is first needed for a number of threads and a working set, which takes about
-/// 0.1 s each, or the time of a case if that is less, and remembers it. Where the case went faster
+/// 0.06 s each, or the time of a case if that is less, and remembers it. Where the case went faster
 /// than that, other processes had disturbed the probe: it is repeated, and if need be the rate of
 /// the case itself stands for B, since no bound may lie above what was reached. Thread safety: one
 /// thread.

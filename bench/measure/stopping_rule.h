@@ -1,9 +1,9 @@
 // When a case has been measured enough.
 //
 // A fixed number of iterations if asked for; otherwise until the 95 % interval of the median is
-// narrow or the time is spent. All times are wall-clock times since the case began, preparation of
-// buffers included, because that is how long the user waits. Every rank applies the rule to the
-// same numbers, so all stop together.
+// narrow, the time is spent, or half of it has shown that the interval will stay far too wide. All
+// times are wall-clock times since the case began, preparation of buffers included, because that is
+// how long the user waits. Every rank applies the rule to the same numbers, so all stop together.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,8 @@ class StoppingRule {
 
  private:
   int batch_limit(Seconds pace) const;
-  bool narrow(const std::vector<std::int64_t>& latency_ns) const;
+  /// Whether the interval of the median is at most so many times as wide as asked for.
+  bool within(double times, const std::vector<std::int64_t>& latency_ns) const;
   Sampling sampling_;
 };
 

@@ -122,9 +122,10 @@ TEST(SamplerTest, AnAutomaticRunWhoseTimeIsSpentHasNeitherSeriesNorASecondCheckO
     EXPECT_THAT(measured.latency_ns, SizeIs(StoppingRule::least));
     EXPECT_THAT(measured.back_to_back_ns, testing::IsEmpty());
     EXPECT_EQ(measured.wrong, 0);
-    // Two checks before, one to warm up, the timed ones; one after where only those compared.
-    const int known = buffers == Buffers::produced ? 0 : 1;
-    EXPECT_EQ(calls, 2 + 1 + StoppingRule::least + known);
+    // A comparison of ranks, one to warm up, the timed ones; one before and one after where not
+    // every iteration is checked.
+    const int checks = buffers == Buffers::produced ? 0 : 2;
+    EXPECT_EQ(calls, 1 + 1 + StoppingRule::least + checks);
   }
 }
 
@@ -165,12 +166,14 @@ TEST(SamplerTest, AFaultThatOnlyShowsLaterIsCaughtAfterTheTiming) {
 }
 
 TEST(SamplerTest, WhereBuffersAreProducedEveryIterationIsChecked) {
-  // Two checks, two warm-up iterations, twelve timed ones: one wrong element in any of them.
+  // A comparison of ranks, and a check unless in place; two warm-up iterations, twelve timed ones:
+  // one wrong element in any of these.
   for (const bool in_place : {true, false}) {
     Case point = small_case();
     point.buffers = Buffers::produced;
     point.in_place = in_place;
-    for (int wrong_call = 2; wrong_call < 16; ++wrong_call) {
+    const int first = in_place ? 1 : 2;
+    for (int wrong_call = first; wrong_call < first + 14; ++wrong_call) {
       const auto fault = [wrong_call, calls = std::array<int, 3>{}](
                              Rank rank, std::vector<float>& sum) mutable {
         if (calls[static_cast<std::size_t>(rank)]++ == wrong_call && rank == 1) sum[77] += 1;

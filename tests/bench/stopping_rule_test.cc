@@ -67,10 +67,25 @@ TEST(StoppingRuleTest, StopsWhenTheTimeIsSpent) {
   Sampling sampling;
   sampling.max_time = Seconds{1};
   const StoppingRule rule(sampling);
-  EXPECT_EQ(rule.next(noisy(20, 1'000'000), Seconds{0.75}, Seconds{0.01}), 0);
-  EXPECT_EQ(rule.next(noisy(20, 1'000'000), Seconds{0.70}, Seconds{0.01}), 5)
+  EXPECT_EQ(rule.next(noisy(20, 1'000'000), Seconds{0.65}, Seconds{0.01}), 0);
+  EXPECT_EQ(rule.next(noisy(20, 1'000'000), Seconds{0.60}, Seconds{0.01}), 5)
       << "at the pace of the wall, of which the samples are a tenth";
   EXPECT_EQ(rule.next(noisy(7, 1'000'000), Seconds{0.8}, Seconds{0.01}), 0);
+}
+
+TEST(StoppingRuleTest, HalfTheTimeIsEnoughToSeeThatTheIntervalStaysFarTooWide) {
+  Sampling sampling;
+  sampling.max_time = Seconds{1};
+  const Seconds early{0.3};
+  const Seconds late{0.4};
+  const Seconds pace{0.002};
+  EXPECT_GT(StoppingRule(sampling).next(noisy(100, 1'000'000), early, pace), 0);
+  EXPECT_EQ(StoppingRule(sampling).next(noisy(100, 1'000'000), late, pace), 0);
+  EXPECT_GT(StoppingRule(sampling).next(noisy(29, 1'000'000), late, pace), 0) << "too few to tell";
+  sampling.target_interval = 0.1;  // half of the interval is 0.5 of the median: five times too wide
+  EXPECT_GT(StoppingRule(sampling).next(noisy(100, 1'000'000), late, pace), 0);
+  sampling.target_interval = 0;  // all of the time is asked for
+  EXPECT_GT(StoppingRule(sampling).next(noisy(100, 1'000'000), late, pace), 0);
 }
 
 TEST(StoppingRuleTest, FiveAreMadeHoweverSlow) {
@@ -91,7 +106,7 @@ TEST(StoppingRuleTest, WarmUpIsATenthOfTheExpectedIterations) {
   EXPECT_EQ(rule.next_warmup(1, no_time, Seconds{1e-6}), 199);
   EXPECT_EQ(rule.next_warmup(1, no_time, Seconds{1e-3}), 99);
   EXPECT_EQ(rule.next_warmup(100, no_time, Seconds{1e-3}), 0);
-  EXPECT_EQ(rule.next_warmup(1, Seconds{0.1}, Seconds{0.04}), 3) << "a quarter of the time";
+  EXPECT_EQ(rule.next_warmup(1, Seconds{0.1}, Seconds{0.04}), 2) << "a fifth of the time";
   EXPECT_EQ(rule.next_warmup(1, Seconds{0.3}, Seconds{0.3}), 0);
   sampling.iterations = 30;
   EXPECT_EQ(StoppingRule(sampling).next_warmup(1, Seconds{100}, Seconds{1e-6}), 4);

@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "transports/kernels/kernels.h"
 #include "transports/memory.h"
+#include "transports/waiting.h"
 
 namespace collbench {
 namespace {
@@ -45,26 +46,12 @@ class SpinBarrier {
   std::atomic<int> phase_{0};
 };
 
-struct Array {
-  explicit Array(std::size_t floats)
-      : memory(allocate_pages({static_cast<std::int64_t>(floats * sizeof(float))})),
-        length(floats) {
-    std::fill_n(data(), length, 1.0F);
-  }
-  float* data() const { return reinterpret_cast<float*>(memory.get()); }
-
-  std::shared_ptr<std::byte> memory;
-  std::size_t length;
-};
-
 // Reads and overwrites elements [begin, end) of every array; the sums stay finite.
-using Pass = void (*)(std::span<const Array> arrays, std::size_t begin, std::size_t end);
+using Pass = void (*)(std::span<float* const> arrays, std::size_t begin, std::size_t end);
 
 template <int streams>
-void plain_pass(std::span<const Array> arrays, std::size_t begin, std::size_t end) {
+void plain_pass(std::span<float* const> stream, std::size_t begin, std::size_t end) {
   constexpr std::size_t block = 64;
-  float* stream[streams];
-  for (int s = 0; s < streams; ++s) stream[s] = arrays[static_cast<std::size_t>(s)].data();
   std::size_t i = begin;
   float sum[block];
   for (; i + block <= end; i += block) {
@@ -82,12 +69,11 @@ void plain_pass(std::span<const Array> arrays, std::size_t begin, std::size_t en
 }
 
 template <int streams>
-void kernel_pass(std::span<const Array> arrays, std::size_t begin, std::size_t end) {
+void kernel_pass(std::span<float* const> arrays, std::size_t begin, std::size_t end) {
   const std::byte* sources[streams];
   std::byte* destinations[streams];
   for (int s = 0; s < streams; ++s) {
-    float* slice = arrays[static_cast<std::size_t>(s)].data() + begin;
-    sources[s] = destinations[s] = reinterpret_cast<std::byte*>(slice);
+    sources[s] = destinations[s] = reinterpret_cast<std::byte*>(arrays[s] + begin);
   }
   reduce(DataType::f32, {ReduceOp::sum, 1}, sources, destinations,
          static_cast<std::int64_t>(end - begin));
@@ -95,18 +81,22 @@ void kernel_pass(std::span<const Array> arrays, std::size_t begin, std::size_t e
 
 /// The streams of one measurement and what its threads agree on.
 struct PassTrial {
-  PassTrial(int thread_count, int streams, std::size_t length, Pass pass_to_time)
+  PassTrial(int thread_count, int streams, std::span<float> memory, Pass pass_to_time)
       : threads(thread_count),
         pass(pass_to_time),
+        length(memory.size() / static_cast<std::size_t>(streams)),
         begins(static_cast<std::size_t>(thread_count)),
         ends(static_cast<std::size_t>(thread_count)),
         barrier(thread_count) {
-    for (int s = 0; s < streams; ++s) arrays.emplace_back(length);
+    for (int s = 0; s < streams; ++s) {
+      arrays.push_back(memory.data() + static_cast<std::size_t>(s) * length);
+    }
   }
 
   int threads;
   Pass pass;
-  std::vector<Array> arrays;
+  std::size_t length;  // of an array
+  std::vector<float*> arrays;
   std::vector<Clock::time_point> begins;
   std::vector<Clock::time_point> ends;
   SpinBarrier barrier;
@@ -115,7 +105,8 @@ struct PassTrial {
 };
 
 void run_thread(PassTrial& trial, int thread, Clock::time_point deadline) {
-  const std::size_t length = trial.arrays[0].length;
+  take_short_turns();
+  const std::size_t length = trial.length;
   const auto slice = [&](int t) {
     const std::size_t even =
         length * static_cast<std::size_t>(t) / static_cast<std::size_t>(trial.threads);
@@ -124,7 +115,7 @@ void run_thread(PassTrial& trial, int thread, Clock::time_point deadline) {
   const auto self = static_cast<std::size_t>(thread);
   while (!trial.finished) {
     for (std::size_t s = self; s < trial.arrays.size(); s += trial.begins.size()) {
-      std::fill_n(trial.arrays[s].data(), length, 1.0F);
+      std::fill_n(trial.arrays[s], length, 1.0F);
     }
     trial.barrier.wait();
     trial.begins[self] = Clock::now();
@@ -141,19 +132,14 @@ void run_thread(PassTrial& trial, int thread, Clock::time_point deadline) {
   }
 }
 
-Bandwidth best_rate(int threads, int streams, Bytes working_set, Seconds budget, Pass pass) {
-  const std::int64_t floats = working_set.count / static_cast<std::int64_t>(sizeof(float));
-  const auto length = static_cast<std::size_t>(std::max<std::int64_t>(1, floats / streams));
-  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(budget);
-  PassTrial trial(threads, streams, length, pass);
-  std::vector<std::thread> others;
-  for (int t = 1; t < threads; ++t) {
-    others.emplace_back(run_thread, std::ref(trial), t, deadline);
-  }
-  run_thread(trial, 0, deadline);
-  for (std::thread& other : others) other.join();
-  const Bytes traffic = Bytes{static_cast<std::int64_t>(length * sizeof(float))} * (2 * streams);
-  return traffic / std::max(Seconds(trial.best), Seconds(1e-9));
+Bandwidth best_rate(int threads, int streams, std::span<float> memory, Clock::time_point deadline,
+                    Pass pass) {
+  PassTrial trial(threads, streams, memory, pass);
+  std::vector<std::thread> all;
+  for (int t = 0; t < threads; ++t) all.emplace_back(run_thread, std::ref(trial), t, deadline);
+  for (std::thread& thread : all) thread.join();
+  const auto bytes = static_cast<std::int64_t>(trial.length * sizeof(float));
+  return Bytes{bytes} * (2 * streams) / std::max(Seconds(trial.best), Seconds(1e-9));
 }
 
 }  // namespace
@@ -169,10 +155,17 @@ Bandwidth measure_memory_bandwidth(int threads, Bytes working_set, Seconds budge
   constexpr std::pair<int, Pass> passes[] = {{2, plain_pass<2>}, {2, kernel_pass<2>},
                                              {4, plain_pass<4>}, {4, kernel_pass<4>},
                                              {8, plain_pass<8>}, {8, kernel_pass<8>}};
+  constexpr auto most_streams = static_cast<std::int64_t>(8 * sizeof(float));
+  const Bytes size{std::max(working_set.count, most_streams)};
+  const std::shared_ptr<std::byte> memory = allocate_pages(size);
+  const std::span floats(reinterpret_cast<float*>(memory.get()),
+                         static_cast<std::size_t>(size.count) / sizeof(float));
+  const auto begin = Clock::now();
+  const auto share = std::chrono::duration_cast<Clock::duration>(budget / std::size(passes));
   Bandwidth best;
+  int tried = 0;
   for (const auto& [streams, pass] : passes) {
-    best =
-        std::max(best, best_rate(threads, streams, working_set, budget / std::size(passes), pass));
+    best = std::max(best, best_rate(threads, streams, floats, begin + share * ++tried, pass));
   }
   return best;
 }
