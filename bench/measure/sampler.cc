@@ -66,8 +66,7 @@ class Sampler {
   Measurement run() {
     require_same(agreed_values({&point_, 1}, sampling_), rendezvous_);
     if (sampling_.check) {
-      // Where every iteration is checked, all that is left to see is whether inputs stay as they
-      // are, and in place they do not.
+      // Where every iteration is checked, only inputs that must stay as they are remain to be.
       if (!checks_each_ || !point_.in_place) check();
       compare_replicas();
     }
@@ -172,8 +171,7 @@ class Sampler {
   // Inputs that others can make, and what rank 0 ends with.
   void observe() {
     const Region vector = buffers_.in(0);
-    std::vector<std::byte> rough = observed_inputs(vector, rendezvous_.rank(), sampling_.seed);
-    visible_.put(vector, rough.data());
+    visible_.put(vector, observed_inputs(vector, rendezvous_.rank(), sampling_.seed).data());
     rendezvous_.barrier();
     play(0);
     if (rendezvous_.rank() != 0) return;
@@ -203,8 +201,7 @@ class Sampler {
   // A training step reads a result before it writes the next inputs. The pass that does so here
   // compares with the exact result, a tile in the cache: it takes no longer than adding up would.
   void read_result(std::int64_t set) {
-    const bool is_played = set >= buffers_.sets();
-    if (!checks_each_ || !is_played) return visible_.consume(out(set));
+    if (!checks_each_ || set < buffers_.sets()) return visible_.consume(out(set));  // not played yet
     wrong_while_timed_ += inputs_.count_wrong_results(buffers_.out(set), after_);
   }
 
