@@ -201,7 +201,7 @@ class Sampler {
   // A training step reads a result before it writes the next inputs. The pass that does so here
   // compares with the exact result, a tile in the cache: it takes no longer than adding up would.
   void read_result(std::int64_t set) {
-    if (!checks_each_ || set < buffers_.sets()) return visible_.consume(out(set));  // not played yet
+    if (!checks_each_ || set < buffers_.sets()) return visible_.consume(out(set));
     wrong_while_timed_ += inputs_.count_wrong_results(buffers_.out(set), after_);
   }
 
