@@ -58,6 +58,25 @@ std::string terms_of(const Prediction& p, const Machine& machine) {
   return text;
 }
 
+/// Where ranks are on several nodes. As NCCL plays, each rank of a node is the one that leaves it
+/// for a share of the vector, so that all adapters are used; short vectors go through trees uncut.
+/// Inside a node all pairs exchange at once: the fewest rounds through a switch, and all links of a
+/// full mesh.
+constexpr int most_ways_out = 8;
+constexpr Bytes least_piece{512};  // less is never worth a message of a ring or a train
+void add_between_nodes(const Question& question, std::vector<std::string>& names) {
+  const Layout& layout = question.machine->topology.layout();
+  const int nodes = nodes_of(layout, question.workers);
+  if (nodes < 2) return;
+  const int channels = std::min(layout.dims.front(), most_ways_out);
+  names.push_back(fmt::format("double-tree:channels={}:segments=1", channels));
+  names.emplace_back("hierarchical:inner=direct:outer=direct");
+  if (nodes > 2) names.emplace_back("hierarchical:inner=direct:outer=circulant");
+  if (question.bytes < least_piece * (channels * question.workers)) return;
+  names.push_back(fmt::format("ring:channels={}", channels));
+  names.push_back(fmt::format("double-tree:channels={}", channels));
+}
+
 /// All of the registry that is available under some name, and what is listed with options.
 std::vector<std::string> names_for(const Question& question) {
   std::vector<std::string> names;
@@ -66,6 +85,7 @@ std::vector<std::string> names_for(const Question& question) {
   }
   if (question.available.empty()) {
     names.emplace_back("torus:pincer");
+    if (question.collective == CollectiveKind::all_reduce) add_between_nodes(question, names);
     if (!wire_rings(question.machine->topology, question.workers).empty()) {
       names.emplace_back(rings_over_wires);
     }

@@ -146,5 +146,25 @@ TEST(ShippedMachinesTest, NcclsLadderIsThatOfItsTuner) {
   EXPECT_NEAR(step(2, 1), 14.0, 1e-9);
 }
 
+// RCCL, src/graph/tuning.cc, tuning_model_5: base latency 12 us, steps of 0.8 (LL) and 2.1 us.
+TEST(ShippedMachinesTest, RcclsLadderIsThatOfItsTuner) {
+  for (const char* name : {"mi300x", "azure-nd-mi300x-v5", "oci-mi300x"}) {
+    const Machine mi300x = machine(name);
+    const Costs& costs = mi300x.costs;
+    ASSERT_EQ(costs.protocols.size(), 2U) << name << ": LL128 is off";
+    EXPECT_EQ(costs.per_collective, Seconds{12e-6}) << name;
+    const Seconds link = mi300x.topology.classes().front().latency;
+    for (const auto& [rung, us] : {std::pair(0, 0.8), std::pair(1, 2.1)}) {
+      const Seconds more =
+          message_cost(costs, &costs.protocols[static_cast<std::size_t>(rung)], 1, 0).latency;
+      EXPECT_NEAR((link + more).count() * 1e6, us, 1e-9) << name;
+    }
+    // netOverhead, of which Simple has three.
+    const std::vector<Seconds>& of_simple = costs.protocols[1].message_gap;
+    ASSERT_EQ(of_simple.size(), 2U) << name;
+    EXPECT_EQ(of_simple[1], 2 * costs.message_gap[1]) << name;
+  }
+}
+
 }  // namespace
 }  // namespace collbench
