@@ -238,7 +238,8 @@ Schedule packed_schedule(const TreePacking& packing, const Pipelining& pipelinin
 
 Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, Bytes bytes,
                           Seconds message, int tracks_asked) {
-  constexpr double most_messages = 4e6;
+  // Of a schedule; of a large vector more, whose time they are a smaller part of.
+  const double most_messages = std::clamp(static_cast<double>(bytes.count) / 64, 4e6, 16e6);
   constexpr double least_bytes = 1024;  // of a piece
   constexpr double well_filled = 150;   // pieces per hop: filling then costs some thousandths
   constexpr double ill_filled = 16;     // the least where there are too many messages

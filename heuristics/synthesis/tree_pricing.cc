@@ -24,6 +24,13 @@ std::vector<int> subtree_sizes(const std::vector<Rank>& parents) {
   return size;
 }
 
+/// The depth as a sum over all ranks, in which the deepest count most.
+double deepness_of(const std::vector<Rank>& parents) {
+  double sum = parents.empty() ? 1 : 0;
+  for (const int depth : depths(parents)) sum += std::exp2(depth);
+  return std::log2(sum);
+}
+
 }  // namespace
 
 TreeLoads loads_of(const RankPaths& paths, const PackedTree& tree) {
@@ -223,12 +230,63 @@ double TreePricer::keep(PackedTree tree, const PairCosts& costs) {
   return cost;
 }
 
-void TreePricer::keep(PackedTree tree, TreeLoads loads) {
+std::size_t TreePricer::keep(PackedTree tree, TreeLoads loads) {
   const Rank key = has_equal_roots() || !is_bidirectional_ ? tree.root : 0;
-  if (!known_.emplace(std::pair{key, loads}, trees_.size()).second) return;
+  const auto [known, is_new] = known_.emplace(std::pair{key, loads}, trees_.size());
+  if (!is_new) return known->second;
   ways_.push_back(way_of(tree));
+  deepness_.push_back(deepness_of(tree.reduce) + deepness_of(tree.broadcast));
   trees_.push_back(std::move(tree));
   loads_.push_back(std::move(loads));
+  return known->second;
+}
+
+std::size_t TreePricer::with_moved_edge(std::size_t number, const PairCosts& more,
+                                        const PairCosts& less, double hop, int turn) {
+  PackedTree tree = trees_[number];
+  double least = 0;
+  Rank* moved = nullptr;
+  Rank new_parent = -1;
+  for (std::vector<Rank>* parents : {&tree.reduce, &tree.broadcast}) {
+    if (parents->empty()) continue;
+    const bool away = parents == &tree.broadcast;
+    const std::vector<int> depth = depths(*parents);
+    std::vector<bool> below(static_cast<std::size_t>(ranks_) * ranks_, false);  // rank, of rank
+    std::vector<double> deep(ranks_, 0);                                        // of all below each
+    for (Rank r = 0; r < ranks_; ++r) {
+      for (Rank at = r; at >= 0; at = (*parents)[at]) {
+        below[static_cast<std::size_t>(r) * ranks_ + at] = true;
+        deep[at] += std::exp2(depth[r]);
+      }
+    }
+    const double all = deep[tree.root];
+    for (int i = 0; i < ranks_; ++i) {
+      const Rank r = (turn + i) % ranks_;
+      if (r == tree.root) continue;
+      const Rank old = (*parents)[r];
+      const double saved = away ? less.at(old, r) : less.at(r, old);
+      // What a hop of all below r less or more makes of the tree's deepness.
+      const auto by = [&](int hops) {
+        return hop * std::log2(1 + deep[r] / all * (std::exp2(hops) - 1));
+      };
+      const double at_best = by(1 - depth[r]);
+      for (int j = 0; j < ranks_; ++j) {
+        const Rank p = (turn + j) % ranks_;
+        if (p == old || below[static_cast<std::size_t>(p) * ranks_ + r]) continue;
+        double costs = (away ? more.at(p, r) : more.at(r, p)) - saved;
+        if (costs + at_best >= least) continue;
+        costs += by(depth[p] + 1 - depth[r]);
+        if (costs >= least) continue;
+        least = costs;
+        moved = &(*parents)[r];
+        new_parent = p;
+      }
+    }
+  }
+  if (moved == nullptr) return number;
+  *moved = new_parent;
+  TreeLoads loads = loads_of(paths_, tree);
+  return keep(std::move(tree), std::move(loads));
 }
 
 void TreePricer::make_even(std::vector<double>& prices) const {

@@ -33,9 +33,23 @@ class TreePricer {
   /// alike in both directions and roots are free; elsewhere it adds none and returns false.
   bool price_shallow(const std::vector<double>& prices, Rank start);
 
+  /// The cost of a message between each pair of ranks.
+  PairCosts pair_costs(std::span<const double> prices) const;
+  /// The number of the tree that is known tree `number` but that one rank has another parent, where
+  /// that saves most: `more` is what one message more costs and `less` what one less saves, `hop`
+  /// what deepness does. It is `number` itself if nothing saves. Of equal moves
+  /// `turn` says which. Requires moves_edges().
+  std::size_t with_moved_edge(std::size_t number, const PairCosts& more, const PairCosts& less,
+                              double hop, int turn);
+  /// Whether trees load links edge by edge: those that roots share do not, and those with late
+  /// ranks not alike.
+  bool moves_edges() const { return late_.ranks.empty() && !shares_trees(); }
+
   const std::vector<PackedTree>& trees() const { return trees_; }
   const std::vector<TreeLoads>& loads() const { return loads_; }
   const std::vector<int>& ways() const { return ways_; }
+  /// About the way, and the more ranks are far from the root the more: what single moves lessen.
+  const std::vector<double>& deepness() const { return deepness_; }
   /// Of each link, as a share of total() bytes per second.
   const std::vector<double>& capacity() const { return capacity_; }
   double total() const { return total_; }
@@ -56,7 +70,6 @@ class TreePricer {
 
  private:
   bool has_equal_roots() const { return goal_ != CollectiveKind::all_reduce && !shares_trees(); }
-  PairCosts pair_costs(std::span<const double> prices) const;
   double cost_of(const PackedTree& tree, const PairCosts& costs) const;
   double price_late(const std::vector<double>& prices);
   // Empty if the ranks that are not late cannot add up without the others.
@@ -64,7 +77,7 @@ class TreePricer {
   TreeLoads late_loads(const PackedTree& tree) const;
   PackedTree spanning(const PairCosts& costs, Rank start, double tolerance) const;
   double keep(PackedTree tree, const PairCosts& costs);
-  void keep(PackedTree tree, TreeLoads loads);
+  std::size_t keep(PackedTree tree, TreeLoads loads);
   TreeLoads shared_loads(const std::vector<Rank>& parents) const;
   std::vector<PackedTree> of_all_roots(const std::vector<PackedTree>& shared) const;
 
@@ -79,6 +92,7 @@ class TreePricer {
   std::vector<PackedTree> trees_;
   std::vector<TreeLoads> loads_;
   std::vector<int> ways_;
+  std::vector<double> deepness_;
   std::map<std::pair<Rank, TreeLoads>, std::size_t> known_;
 };
 

@@ -12,15 +12,17 @@ namespace collbench {
 namespace {
 
 constexpr double steepness[] = {30, 120, 500, 2000};
-constexpr double most_work = 2e8;  // loads of trees to look at: some seconds
+constexpr double most_work = 4e8;  // loads of trees to look at: some seconds
 // Of a time: more trees leave fewer pieces for each, and so longer filling.
 constexpr double each_tree_costs = 3e-5;
 // Of a time, if all links are full: real messages are never quite on time, and where a link has
 // time to spare a late one does not make the next late.
 constexpr double crowding_costs = 1e-3;
 constexpr double nearly_full = 0.97;
-constexpr double most_asked = 24000;   // over the ranks: for trees, at each multiple
-constexpr double depth_strain = 0.05;  // of a hop of a tree: a full link has 1
+constexpr double most_asked = 24000;     // over the ranks: for trees, at each multiple
+constexpr double depth_strain = 0.05;    // of a hop of a tree: a full link has 1
+constexpr double steep_for_edges = 500;  // from there on edges are moved
+constexpr int idle_passes = 3;           // over all trees: then moving them is over
 constexpr std::size_t most_recent = 300;
 constexpr std::size_t most_tried = 12;  // trees given up, and taken instead, per step
 
@@ -42,6 +44,7 @@ class MultipleSearch {
       measure();
       while (work_left_ > 0 && improve()) {
       }
+      if (steep >= steep_for_edges) move_edges();
     }
     return *std::max_element(fill_.begin(), fill_.end());
   }
@@ -117,7 +120,7 @@ class MultipleSearch {
     }
     std::sort(out.begin(), out.end());
     const double before = all_strain();
-    const auto deep = [&](std::size_t c) { return depth_strain * pricer_.ways()[c]; };
+    const auto deep = [&](std::size_t c) { return depth_strain * pricer_.deepness()[c]; };
     for (const auto& [saves, tree] : out) {
       if (work_left_ <= 0) return false;
       change(tree, -1);
@@ -130,6 +133,53 @@ class MultipleSearch {
       change(tree, 1);
     }
     return false;
+  }
+
+  /// Gives single ranks other parents while that strains less. A link that is a message too full
+  /// may have no move that takes it to where there is room; so moves that only take it elsewhere
+  /// are made too, for a while.
+  void move_edges() {
+    if (!pricer_.moves_edges()) return;
+    bool is_priced = false;
+    PairCosts more;
+    PairCosts less;
+    for (int idle = 0; idle < idle_passes && work_left_ > 0; ++idle) {
+      const std::size_t known = counts_.size();
+      for (std::size_t tree = 0; tree < known && work_left_ > 0; ++tree) {
+        if (counts_[tree] == 0) continue;
+        if (!std::exchange(is_priced, true)) {
+          more = pricer_.pair_costs(prices_of_one(1));
+          less = pricer_.pair_costs(prices_of_one(-1));
+        }
+        work_left_ -= 4.0 * pricer_.ranks() * pricer_.ranks();
+        const std::size_t other =
+            pricer_.with_moved_edge(tree, more, less, depth_strain, ++moves_asked_);
+        counts_.resize(pricer_.trees().size(), 0);
+        if (other == tree) continue;
+        const double before = all_strain();
+        change(tree, -1);
+        change(other, 1);
+        const double longer = depth_strain * (pricer_.deepness()[other] - pricer_.deepness()[tree]);
+        const double after = all_strain() + longer;
+        if (after > before * (1 + 1e-12)) {
+          change(other, -1);
+          change(tree, 1);
+          continue;
+        }
+        is_priced = false;
+        if (after < before * (1 - 1e-9)) idle = -1;
+      }
+    }
+  }
+
+  /// What `messages` more strain each link, or what it saves if there are fewer.
+  std::vector<double> prices_of_one(int messages) const {
+    std::vector<double> prices(fill_.size());
+    for (std::size_t l = 0; l < prices.size(); ++l) {
+      const double other = strain(fill_[l] + unit(static_cast<LinkId>(l), messages));
+      prices[l] = std::abs(other - strain_[l]);
+    }
+    return prices;
   }
 
   void change(std::size_t tree, int times) {
@@ -153,7 +203,7 @@ class MultipleSearch {
     double least = std::numeric_limits<double>::infinity();
     std::size_t best = in.front().second;
     for (const auto& [looks, tree] : in) {
-      double strains = depth_strain * pricer_.ways()[tree];
+      double strains = depth_strain * pricer_.deepness()[tree];
       for (const auto& [link, messages] : pricer_.loads()[tree]) {
         strains += strain(fill_[link] + unit(link, messages)) - strain_[link];
       }
@@ -190,6 +240,7 @@ class MultipleSearch {
   double work_left_ = most_work;
   int asks_left_ = 0;
   int asked_ = 0;
+  int moves_asked_ = 0;
   std::size_t first_ = 0;  // trees that were there before
 };
 
