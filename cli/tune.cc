@@ -137,6 +137,7 @@ void print_choices(const TuningResult& result) {
 /// Whether every rule is obeyed.
 bool print_proof(const std::vector<ProvenPoint>& points) {
   bool all_obeyed = true;
+  int measurements = 0;
   std::vector<double> means;
   std::cout << fmt::format(
       "# loaded; measured against the library's own choice:\n{:>7} {:>12}  "
@@ -144,6 +145,7 @@ bool print_proof(const std::vector<ProvenPoint>& points) {
       "workers", "size", "obeyed", "played");
   for (const ProvenPoint& point : points) {
     if (point.log_ratios.empty()) continue;
+    measurements += measurements_of(point);
     all_obeyed = all_obeyed && point.is_obeyed;
     means.push_back(mean_of(point.log_ratios));
     std::cout << fmt::format("{:>7} {:>12}  {:<12} {:<36} {}\n", point.point.workers,
@@ -151,6 +153,7 @@ bool print_proof(const std::vector<ProvenPoint>& points) {
                              point.played.empty() ? "as fast as it is by name" : point.played,
                              gain_in_words(gain_of(point)));
   }
+  std::cout << fmt::format("# the proof took {} measurements more\n", measurements);
   if (means.size() > 1) {
     std::cout << fmt::format("# over these {} points the geometric mean gains {}\n", means.size(),
                              gain_in_words(walsh_shift(means, 0.95)));

@@ -69,7 +69,8 @@ struct ProvenPoint {
 
 /// Measures the library's own choice with and without rules, alternating, at the points that the
 /// rules change, `most_rounds` times or until the budget is spent, but as often as an interval
-/// needs. `expected` says what is to be played; empty: the library does not show that.
+/// needs; a rule that mostly loses is given up before if `expected` is there. That says what is to
+/// be played; empty: the library does not show that.
 std::vector<ProvenPoint> prove_rules(
     const TuningResult& result, const MeasureCase& without, const MeasureCase& with,
     int most_rounds, Seconds budget,
@@ -78,6 +79,9 @@ std::vector<ProvenPoint> prove_rules(
 
 /// The gain at a proven point as ln(time), with its 95 % interval.
 Shift gain_of(const ProvenPoint& point);
+
+/// How many measurements its rounds took.
+int measurements_of(const ProvenPoint& point);
 
 /// Takes back what has not proven itself: rules that may lose time, by the interval of gain_of(),
 /// and those whose turn did not come. How many.

@@ -3,9 +3,10 @@
 //   collbench_verdict_experiment synthetic JOBS        made-up noise
 //   collbench_verdict_experiment trace DIR...          rounds kept by `collbench ab --keep DIR`
 //   collbench_verdict_experiment sequential JOBS SECONDS [CASE_MS [FIRST_SEED]]   made-up noise,
-//   the sequential design; a case takes so long in a process (30 ms) collbench_verdict_experiment
-//   redraw JOBS SECONDS DIR [S]   the same over kept rounds, drawn at random; a process of another
-//                                 program takes S seconds whatever is open (ab --read)
+//   the sequential design; a case takes so long in a process (30 ms)
+//   collbench_verdict_experiment redraw JOBS SECONDS DIR [S]   the same over kept rounds, drawn at
+//   random; a process of another program (ab --read) takes S seconds whatever is open, and is
+//   slower in all its cases, as a library preloaded to it makes it
 //
 // For every slowdown of head, as a share of cases and of jobs (a job is one comparison, flagged if
 // any of its cases is): called slower, called faster, called the same; and what a job cost in
@@ -224,7 +225,7 @@ class RedrawnRuns {
     elapsed_ += process_.value_or(start_cost + of_cases);
     const std::string slowed = to_json(job_.arms.at("base")[0].records[0].point);
     for (Record& record : file.records) {
-      if (!head || to_json(record.point) != slowed) continue;
+      if (!head || (!process_ && to_json(record.point) != slowed)) continue;
       for (std::int64_t& sample : record.measurement.latency_ns) {
         sample = std::llround(static_cast<double>(sample) * (1 + slowdown_));
       }
@@ -249,7 +250,7 @@ class RedrawnRuns {
   const KeptJob& job_;
   double slowdown_;
   RandomEngine random_;
-  std::optional<Seconds> process_;  // what it takes
+  std::optional<Seconds> process_;  // what one of another program takes
   std::size_t first_ = 0;           // the first of the two kept rounds
   std::array<bool, starts> swapped_{};
   std::array<std::size_t, 2> places_{};  // of the next start of base and head
