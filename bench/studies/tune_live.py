@@ -70,17 +70,22 @@ def main():
             kept, measured, obeyed, rules = tune(options)
         passes.append({cell: time for workers in ranks for cell, time in search(options, workers).items()})
     losses = collections.defaultdict(list)
+    chosen = collections.defaultdict(list)
     for one, other in itertools.permutations(((0, 2), (1, 3))):
         chooses, judges = ({cell: math.sqrt(passes[half[0]][cell] * passes[half[1]][cell]) for cell in passes[0]} for half in (one, other))
         for workers, size in sorted({cell[:2] for cell in passes[0]}):
             names = [name for at, of_size, name in judges if (at, of_size) == (workers, size)]
             time_of = {name: judges[workers, size, name] for name in names}
-            best = time_of[min(names, key=lambda name: chooses[workers, size, name])]
+            name = min(names, key=lambda name: chooses[workers, size, name])
+            best = time_of[name]
+            chosen[workers, size].append(f"{name} {100 * (time_of[kept[workers, size]] / best - 1):+.0f} %")
             for what, time in (("rules", time_of[kept[workers, size]]), ("own choice", time_of["mpi"]), ("noise", min(time_of.values()))):
                 losses[what, workers].append(time / best - 1)
     searched = sum(map(len, passes))
     print(f"{measured} measurements are {100 * measured / searched:.1f} % of the exhaustive search's {searched}; "
           f"{obeyed} of {rules} rules obeyed, {sum(choice != 'mpi' for choice in kept.values())} kept")
+    for (workers, size), halves in chosen.items():
+        print(f"{workers} workers, {size} B: {kept[workers, size]} against {', '.join(halves)}")
     for what in ("rules", "own choice", "noise"):
         mean = statistics.mean(value for workers in ranks for value in losses[what, workers])
         each = ", ".join(f"{workers} workers {100 * statistics.mean(losses[what, workers]):+.1f} %" for workers in ranks)

@@ -204,31 +204,31 @@ std::vector<ProvenPoint> prove_rules(
       const bool is_spent = round >= rounds_for_interval && since(begin) > budget;
       if (is_spent || !stop_requested().empty()) return points;
       ProvenPoint& point = points[i];
-      // Whether a rule is obeyed takes all rounds to see if the library does not say it.
-      if (expected && loses(point)) continue;
+      if (loses(point)) continue;
       const Sampling sampling = sampling_for(expected_time, Seconds{60}, round == 0);
-      const bool rules_first = round % 2 == 1;
-      Measurement tuned;
-      if (rules_first) tuned = with(point.point, sampling);
+      const bool named_first = round % 2 == 1;
+      Measurement named;
+      if (named_first) named = without(best[i], sampling);
       const Measurement plain = without(point.point, sampling);
-      if (!rules_first) tuned = with(point.point, sampling);
-      if (plain.latency_ns.empty() || tuned.latency_ns.empty()) return points;
+      if (!named_first) named = without(best[i], sampling);
+      if (plain.latency_ns.empty() || named.latency_ns.empty()) return points;
       require_right(plain, point.point);
-      require_right(tuned, point.point);
+      require_right(named, best[i]);
       expected_time = median_of(plain);
-      point.log_ratios.push_back(std::log(median_of(plain) / median_of(tuned)));
+      point.log_ratios.push_back(std::log(median_of(plain) / median_of(named)));
+      if (expected && round > 0) continue;
+      const Measurement tuned = with(point.point, sampling);
+      if (tuned.latency_ns.empty()) return points;
+      require_right(tuned, point.point);
       if (expected) {
         point.played = tuned.played;
-        point.is_obeyed =
-            point.is_obeyed && tuned.played.ends_with(", " + expected(best[i].algorithm));
-      } else {
-        const Measurement named = without(best[i], sampling);
-        if (named.latency_ns.empty()) return points;
-        point.log_of_named.push_back(std::log(median_of(named) / median_of(tuned)));
-        const Shift shift = walsh_shift(point.log_of_named, 0.95);
-        const double slower = as_fast + std::log(1 + looking_up / median_of(named));
-        point.is_obeyed = shift.low <= as_fast && shift.high >= -slower;
+        point.is_obeyed = tuned.played.ends_with(", " + expected(best[i].algorithm));
+        continue;
       }
+      point.log_of_named.push_back(std::log(median_of(named) / median_of(tuned)));
+      const Shift shift = walsh_shift(point.log_of_named, 0.95);
+      const double slower = as_fast + std::log(1 + looking_up / median_of(named));
+      point.is_obeyed = shift.low <= as_fast && shift.high >= -slower;
     }
   }
   return points;
@@ -237,7 +237,8 @@ std::vector<ProvenPoint> prove_rules(
 Shift gain_of(const ProvenPoint& point) { return walsh_shift(point.log_ratios, 0.95); }
 
 int measurements_of(const ProvenPoint& point) {
-  return static_cast<int>(2 * point.log_ratios.size() + point.log_of_named.size());
+  const std::size_t with_rules = std::max<std::size_t>(point.log_of_named.size(), 1);
+  return static_cast<int>(2 * point.log_ratios.size() + with_rules);
 }
 
 int take_back(TuningResult& result, const std::vector<ProvenPoint>& proven) {

@@ -60,17 +60,19 @@ struct ProvenPoint {
   Case point;
   std::string played;  // what the library said it plays; empty: it does not say
   bool is_obeyed = false;
-  std::vector<double> log_ratios;  // time without over time with rules, of each round
+  std::vector<double> log_ratios;  // own choice's time over that of the rule's, of each round
   /// Where the library does not say what it plays: time of the rule's algorithm, chosen by name
   /// without rules, over time with rules. A rule is obeyed if that may be 1, to 5 % and to what
   /// looking a rule up costs.
   std::vector<double> log_of_named;
 };
 
-/// Measures the library's own choice with and without rules, alternating, at the points that the
-/// rules change, `most_rounds` times or until the budget is spent, but as often as an interval
-/// needs; a rule that mostly loses is given up before if `expected` is there. That says what is to
-/// be played; empty: the library does not show that.
+/// Measures the library's own choice and, alternating, the rule's algorithm by its name at the
+/// points that the rules change, `most_rounds` times or until the budget is spent, but as often as
+/// an interval needs; one that mostly loses is given up before. Both in the processes of `without`:
+/// two starts of one job differ more than two algorithms do. `with` has the rules loaded, and shows
+/// that they are obeyed: once where `expected` says what is then played, in each round where that
+/// is empty, since the library does not show it.
 std::vector<ProvenPoint> prove_rules(
     const TuningResult& result, const MeasureCase& without, const MeasureCase& with,
     int most_rounds, Seconds budget,
