@@ -223,7 +223,7 @@ TEST(PolicyTest, WithinTheNoiseTheChoiceOfTheNeighboursIsKept) {
 
 // A GPU that sends 120 messages to other nodes at once is busy with them.
 TEST(PolicyTest, TheModelSendsToNoHundredPeersAtOnceOverANetwork) {
-  for (const char* name : {"cluster:16xdgx-h100", "cluster:16xmi300x"}) {
+  for (const char* name : {"cluster:16xdgx-h100", "cluster:16xmi300x", "ethernet-25g:128"}) {
     const Machine cluster = machine(name, 128);
     Question question = question_of(1_KiB, 128);
     question.machine = &cluster;

@@ -113,8 +113,9 @@ TEST(ShippedMachinesTest, TheCubeMeshHasSixNvlinksPerGpu) {
   EXPECT_THAT(lanes, AllOf(SizeIs(8), Each(6.0F)));
 }
 
-TEST(ShippedMachinesTest, GpusHaveAGapBetweenMessagesToOtherNodes) {
-  for (const char* name : {"dgx-1-v100", "dgx-a100", "dgx-h100", "hgx-b200", "mi300x"}) {
+TEST(ShippedMachinesTest, GpusAndTcpHaveAGapBetweenMessagesToOtherNodes) {
+  for (const char* name : {"dgx-1-v100", "dgx-a100", "dgx-h100", "hgx-b200", "mi300x",
+                           "ethernet-10g:4", "ethernet-25g:4", "ethernet-100g:4"}) {
     const Costs costs = machine(name).costs;
     ASSERT_EQ(costs.message_gap.size(), 2U) << name;
     EXPECT_EQ(costs.message_gap[0], Seconds{0}) << name;
