@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Prints how near to their bounds synthesised schedules are, or how they compare with the registry.
 
-    synthesis_table.py COLLBENCH FOLDER [--collective NAME] [--most-ranks N] [--latency TIME]
+    synthesis_table.py COLLBENCH FOLDER [--collective NAME] [--most-ranks N] [--latency TIME] [--only NAME,...]
     synthesis_table.py COLLBENCH --shipped [--size 1G]
 
-With a folder, each row is a list of links in it: the bound, the trees' share of it, and the time that the
-engine `fluid` simulates for two sizes over the bound; then how many are within 1 % and 3 %. With --shipped,
+With a folder, each row is a list of links in it: the bound, the share of it that the trees reach which are
+played, and the simulated time for two sizes over the bound; then how many are within 1 % and 3 %. Where the
+one route between two ranks keeps every schedule from the bound, "routes" is the time over what these routes
+allow instead. With a latency, "+way" is the time over the bound and the latencies of the longest way together,
+which a vector of one element takes. With --shipped,
 each row is a network that the program knows by name, whole or as a small cluster or slice: the time of
 `synth`, of the fastest other algorithm of the registry, and their ratio. Where switches add (NVLS, SHARP) no
 schedule of messages can compete; their time is printed beside.
@@ -44,9 +47,11 @@ def simulated(program, network, collective, size, algorithms="synth", engine="fl
 
 def against_bounds(arguments):
     within = {size: [] for size in SIZES}
-    print(f"{'network':26} {'ranks':>5} {'s/GB':>12} {'share':>7}" + "".join(f" {s:>7}" for s in SIZES))
+    beside = "+way" if arguments.latency else "routes"
+    print(f"{'network':26} {'ranks':>5} {'s/GB':>12} {'share':>7} {'way':>3}"
+          + "".join(f" {size:>7} {beside:>7}" for size in SIZES))
     for network in sorted(arguments.folder.glob("*.csv")):
-        if "from,to," not in network.read_text()[:400]:
+        if "from,to," not in network.read_text()[:400] or (arguments.only and network.stem not in arguments.only):
             continue
         bound = json.loads(output_of(arguments.program, "synth", "--topo", network, "--collective",
                                      arguments.collective, "--bound", "--json"))
@@ -55,13 +60,17 @@ def against_bounds(arguments):
         plan = json.loads(output_of(arguments.program, "synth", "--topo", network, "--collective",
                                     arguments.collective, "--json"))
         seconds = float(fractions.Fraction(bound["seconds_per_GB"])) / 1e9
+        by_routes = max(seconds, plan.get("least_seconds_per_GB_by_routes", 0) / 1e9)
         named = f"{network},latency={arguments.latency}" if arguments.latency else network
-        times = [simulated(arguments.program, named, arguments.collective, size)["synth"] / (seconds * count)
-                 for size, count in SIZES.items()]
-        for size, time in zip(SIZES, times):
-            within[size].append(time)
-        print(f"{network.stem:26} {bound['ranks']:5} {bound['seconds_per_GB']:>12} {plan['share_of_bound']:7.4f}"
-              + "".join(f" {time:7.4f}" for time in times), flush=True)
+        time_of = lambda size: simulated(arguments.program, named, arguments.collective, size, engine="auto")["synth"]
+        way = time_of("4") if arguments.latency else 0
+        row = f"{network.stem:26} {bound['ranks']:5} {bound['seconds_per_GB']:>12} "
+        row += f"{plan['played_share_of_bound']:7.4f} {plan['longest_way']:3}"
+        for size, count in SIZES.items():
+            time = time_of(size)
+            within[size].append(time / (seconds * count))
+            row += f" {within[size][-1]:7.4f} {time / (by_routes * count + way):7.4f}"
+        print(row, flush=True)
     for size, times in within.items():
         print(f"{size}: within 1 % on {sum(t <= 1.01 for t in times)}, 3 % on {sum(t <= 1.03 for t in times)} of "
               f"{len(times)}, worst {max(times):.4f}")
@@ -87,6 +96,7 @@ def main():
     parser.add_argument("--collective", default="all-reduce")
     parser.add_argument("--most-ranks", type=int, default=128)
     parser.add_argument("--latency", help="of every link")
+    parser.add_argument("--only", type=lambda text: text.split(","), help="networks of the folder")
     parser.add_argument("--shipped", action="store_true")
     parser.add_argument("--size", default="1G", help="with --shipped")
     arguments = parser.parse_args()

@@ -36,7 +36,7 @@ std::string run_external(const ExternalProgram& program, const std::string& inpu
     throw Unavailable(fmt::format("{} is not installed (Debian: {}); {}", name, program.package,
                                   program.without));
   }
-  if (exit_code != 0) throw Error(fmt::format("{} could not draw it", name));
+  if (exit_code != 0) throw Error(fmt::format("{} failed, with exit code {}", name, exit_code));
   return text;
 }
 

@@ -1,4 +1,4 @@
-// Programs of other packages that draw for us: gnuplot, Graphviz.
+// Programs of other packages that work for us: gnuplot and Graphviz draw, z3 searches.
 #pragma once
 
 #include <string>

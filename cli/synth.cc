@@ -1,5 +1,8 @@
 // `collbench synth`: the best schedule for one network, and what no schedule can beat there.
+#include <algorithm>
+#include <chrono>
 #include <iostream>
+#include <numeric>
 #include <optional>
 
 #include <fmt/format.h>
@@ -15,6 +18,7 @@
 #include "heuristics/synthesis/late_plan.h"
 #include "heuristics/synthesis/plan_text.h"
 #include "heuristics/synthesis/synthesise.h"
+#include "simulator/simulate.h"
 #include "topologies/specification.h"
 
 namespace collbench {
@@ -33,6 +37,9 @@ constexpr OptionRow synth_rows[] = {
      "all-reduce, reduce-scatter or all-gather"},
     {options_group, "objective", "", "NAME", "throughput",
      "throughput (at 1 GiB), latency (fewest hops), or the size to be fastest at: 64M"},
+    {options_group, "solve", "", "TIME", "30s",
+     "with an objective of latency or a size, up to 8 ranks: how long z3 may look for steps (0: "
+     "not at all)"},
     {options_group, "bound", "", "", "", "print only the bound and its proof"},
     {options_group, "trees-per-root", "", "K", "auto",
      "bound of all-gather with K equal trees of each root"},
@@ -57,6 +64,34 @@ bool wants_latency(const Settings& settings) { return settings.text("objective")
 Bytes size_of_objective(const Settings& settings) {
   if (wants_latency(settings)) return Bytes{1};
   return settings.text("objective") == "throughput" ? Bytes{1 << 30} : settings.size("objective");
+}
+
+/// Looks for steps where that may beat trees, and z3 is there.
+void solve_for_steps(const Settings& settings, SynthesisedPlan& plan) {
+  if (settings.text("objective") == "throughput" || settings.text("solve") == "0") return;
+  if (!no_steps_because(plan.certificate.topology, plan.packing.goal).empty()) return;
+  const Seconds limit = settings.duration("solve");
+  const Bytes bytes = wants_latency(settings) ? Bytes{0} : size_of_objective(settings);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto ask = [&](const std::string& question) -> std::string {
+    const Seconds spent = std::chrono::steady_clock::now() - begin;
+    const auto left = static_cast<int>((limit - spent).count());
+    if (left < 1) return "timeout";
+    return run_external(
+        {fmt::format("z3 -model -T:{} -in", left), "z3", "the trees do not need it"}, question);
+  };
+  const auto time_of = [&](const Schedule& schedule) {
+    Scenario scenario{.schedule = schedule, .machine = {plan.certificate.topology, {}, {}, {}}};
+    scenario.placement.resize(schedule.ranks());
+    std::iota(scenario.placement.begin(), scenario.placement.end(), 0);
+    scenario.count = std::max<std::int64_t>(1, bytes.count / 4);
+    return simulate(scenario, Engine::fluid).time;
+  };
+  try {
+    add_steps(plan, bytes, ask, time_of);
+  } catch (const Unavailable& missing) {
+    std::cerr << "steps were not looked for: " << missing.what() << '\n';
+  }
 }
 
 void show(const Settings& settings, const Certificate& certificate, const SynthesisedPlan* plan,
@@ -102,7 +137,8 @@ int synthesise_network(const Settings& settings) {
     return wants_latency(settings) ? synthesise_shallow(network, goal)
                                    : synthesise(network, goal, equal_trees);
   };
-  const SynthesisedPlan plan = make();
+  SynthesisedPlan plan = make();
+  if (!late) solve_for_steps(settings, plan);
   show(settings, plan.certificate, &plan, late ? &*late : nullptr);
   write_output(settings.text("msccl"), [&](std::ostream& out) {
     out << to_msccl_xml(proved_schedule(plan, size_of_objective(settings)), goal);

@@ -78,6 +78,25 @@ std::string place_of(const Topology& topology, Rank rank) {
                      -1.6 * bend + 0.15 * column * (width - 1 - column) + 0.4 * behind);
 }
 
+/// What a solver found beside the trees, and whether it is proven the best.
+std::string steps_text(const SynthesisedPlan& plan) {
+  const StepSearch& steps = *plan.steps;
+  const std::string asked =
+      steps.left_open == 0
+          ? fmt::format("proven the best, {} cheaper ones refuted", steps.refuted)
+          : fmt::format("not proven the best: of the cheaper ones {} refuted, {} left open",
+                        steps.refuted, steps.left_open);
+  if (!steps.schedule) {
+    return line("steps", fmt::format("none of at most 6 chunks is faster than the trees ({})",
+                                     steps.left_open == 0 ? "all refuted, or dearer" : asked));
+  }
+  return line("steps",
+              fmt::format("{} chunks of each share in {} steps of {} rounds, {}{}: {}",
+                          steps.point.chunks, steps.point.steps, steps.point.rounds,
+                          plan.packing.goal == CollectiveKind::all_reduce ? "there and back, " : "",
+                          asked, plan.plays_steps ? "played" : "the trees are faster"));
+}
+
 }  // namespace
 
 std::string to_json(const Certificate& certificate, const SynthesisedPlan* plan,
@@ -112,6 +131,17 @@ std::string to_json(const Certificate& certificate, const SynthesisedPlan* plan,
   json["trees"] = plan->packing.trees.size();
   json["roots"] = roots_of(plan->packing);
   json["longest_way"] = longest_way(plan->packing);
+  if (plan->steps) {
+    const StepSearch& steps = *plan->steps;
+    json["steps"] = {{"found", steps.schedule.has_value()},
+                     {"played", plan->plays_steps},
+                     {"chunks", steps.point.chunks},
+                     {"steps", steps.point.steps},
+                     {"rounds", steps.point.rounds},
+                     {"seconds", steps.time.count()},
+                     {"refuted", steps.refuted},
+                     {"left_open", steps.left_open}};
+  }
   return json.dump(2) + "\n";
 }
 
@@ -134,7 +164,7 @@ std::string plan_text(const SynthesisedPlan& plan, Bytes bytes) {
          line("trees", fmt::format("{} from {} roots, at most {} hops from the first leaf to the "
                                    "last",
                                    packing.trees.size(), roots_of(packing), longest_way(packing))) +
-         equal +
+         equal + (plan.steps ? steps_text(plan) : "") +
          line("schedule", fmt::format("{} chunks in {} rounds for {}, {}", schedule.chunks(),
                                       schedule.rounds(), to_string(bytes),
                                       is_reduced ? "proven for one piece of every tree: the "
@@ -200,8 +230,10 @@ std::string to_mscclpp_json(const SynthesisedPlan& plan) {
     return summarize(plan.certificate.topology, paths.links(a, b)).level == 0;
   };
   const CollectiveKind goal = plan.packing.goal;
-  for (int pieces = 16;; pieces /= 2) {
-    const Schedule schedule = packed_schedule(plan.played(), {pieces, 1}, "synth");
+  for (int pieces = plan.plays_steps ? 1 : 16;; pieces /= 2) {
+    const Schedule schedule = plan.plays_steps
+                                  ? *plan.steps->schedule
+                                  : packed_schedule(plan.played(), {pieces, 1}, "synth");
     try {
       const std::string json = to_mscclpp_json(schedule, goal, share_memory);
       require_proof(schedule, goal);
@@ -213,6 +245,7 @@ std::string to_mscclpp_json(const SynthesisedPlan& plan) {
 }
 
 bool proof_is_reduced(const SynthesisedPlan& plan, const Schedule& schedule) {
+  if (plan.plays_steps) return false;
   constexpr double most_messages = 2e7;
   const int ends = plan.packing.goal == CollectiveKind::all_reduce ? 2 : 1;
   return static_cast<double>(schedule.chunks()) * ends * (schedule.ranks() - 1) > most_messages;

@@ -124,7 +124,23 @@ SynthesisedPlan synthesise_shallow(const Topology& topology, CollectiveKind goal
   return plan;
 }
 
+void add_steps(SynthesisedPlan& plan, Bytes bytes, const AskSolver& ask, const TimeOf& time_of) {
+  const Topology& topology = plan.certificate.topology;
+  const CollectiveKind goal = plan.packing.goal;
+  if (bytes.count == 0) {
+    plan.steps = search_steps(topology, goal, bytes, Seconds{0}, ask);
+    if (!plan.steps->schedule) return;
+    const std::pair steps{plan.steps->schedule->rounds(), plan.steps->seconds_per_byte};
+    plan.plays_steps = steps < std::pair{longest_way(plan.packing), plan.packing.seconds_per_byte};
+    return;
+  }
+  const Seconds trees = time_of(to_schedule(plan, bytes));
+  plan.steps = search_steps(topology, goal, bytes, trees, ask);
+  plan.plays_steps = plan.steps->schedule && time_of(*plan.steps->schedule) < trees;
+}
+
 Schedule to_schedule(const SynthesisedPlan& plan, Bytes bytes, Seconds message, int tracks) {
+  if (plan.plays_steps) return *plan.steps->schedule;
   const TreePacking& packing = plan.played();
   const Topology& topology = plan.certificate.topology;
   return packed_schedule(packing, pipelining_for(topology, packing, bytes, message, tracks),

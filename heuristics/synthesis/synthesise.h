@@ -1,12 +1,15 @@
 // Schedules made to measure: from a network to its certificate, trees and schedule.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "algorithms/schedule.h"
 #include "core/units.h"
 #include "heuristics/synthesis/certificate.h"
+#include "heuristics/synthesis/step_search.h"
 #include "heuristics/synthesis/tree_packing.h"
 #include "topologies/machine.h"
 
@@ -16,7 +19,9 @@ namespace collbench {
 struct SynthesisedPlan {
   Certificate certificate;
   TreePacking packing;
-  TreePacking whole{};  // as pack_trees() has it
+  TreePacking whole{};                // as pack_trees() has it
+  std::optional<StepSearch> steps{};  // what a solver was asked for besides, and
+  bool plays_steps = false;           // whether it is faster than the trees
   /// What a schedule plays.
   const TreePacking& played() const { return whole.trees.empty() ? packing : whole; }
   /// Time of the bound over that of the trees, at most 1.
@@ -32,6 +37,13 @@ SynthesisedPlan synthesise(const Topology& topology, CollectiveKind goal, int eq
 /// The same by trees of the fewest hops, one of each root that is needed, whatever the links carry:
 /// for vectors so small that only latency counts.
 SynthesisedPlan synthesise_shallow(const Topology& topology, CollectiveKind goal);
+
+/// What a schedule of the plan's network takes for the vector that is asked about.
+using TimeOf = std::function<Seconds(const Schedule&)>;
+/// Asks for steps as well, and has the plan play them where they are faster than its trees for a
+/// vector of `bytes`, as `time_of` has it; for 0 bytes where they are fewer than its hops, or as
+/// many and take less time a byte. Requires and throws as search_steps().
+void add_steps(SynthesisedPlan& plan, Bytes bytes, const AskSolver& ask, const TimeOf& time_of);
 
 /// The plan as a schedule for a vector of `bytes`, which is not proved here. `message` is what a
 /// message costs beyond the latency of its links, `tracks` as pipelining_for() has it.

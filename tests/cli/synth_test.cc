@@ -81,6 +81,26 @@ TEST_F(SynthTest, WritesAPlanOfMscclppAndAPicture) {
   EXPECT_THAT(read("trees.svg"), HasSubstr("</svg>"));
 }
 
+TEST_F(SynthTest, LooksForStepsWhereZ3IsInstalled) {
+  const std::vector<std::string> asked = {"synth",      "--topo",      "net.csv",  "--latency",
+                                          "10us",       "--objective", "latency",  "--collective",
+                                          "all-gather", "--msccl",     "steps.xml"};
+  const CommandOutcome outcome = run(asked);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  if (outcome.err.find("z3 is not installed") != std::string::npos) {
+    GTEST_SKIP() << "z3 is not installed";
+  }
+  EXPECT_THAT(outcome.out, HasSubstr("proven the best"));
+  EXPECT_THAT(out({"algos", "verify", "file:steps.xml", "-W", "3", "--collective", "all-gather"}),
+              HasSubstr("proven"));
+  EXPECT_THAT(
+      out({"synth", "--topo", "net.csv", "--latency", "10us", "--objective", "4K", "--json"}),
+      HasSubstr("\"left_open\": 0"));
+  EXPECT_EQ(out({"synth", "--topo", "net.csv", "--objective", "latency", "--solve", "0"})
+                .find("\nsteps"),
+            std::string::npos);
+}
+
 TEST_F(SynthTest, SaysWhatFaultsCostInTextAndJson) {
   const std::vector<std::string> asked = {
       "synth", "--topo", "net.csv", "--degrade", "link g0 -> g1:0.5", "--dead-links", "--bound"};
