@@ -238,13 +238,13 @@ Schedule packed_schedule(const TreePacking& packing, const Pipelining& pipelinin
 
 Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, Bytes bytes,
                           Seconds message, int tracks_asked) {
-  // Of a schedule; of a large vector more, whose time they are a smaller part of.
-  const double most_messages = std::clamp(static_cast<double>(bytes.count) / 64, 4e6, 16e6);
-  constexpr double least_bytes = 1024;  // of a piece
-  constexpr double well_filled = 150;   // pieces per hop: filling then costs some thousandths
-  constexpr double ill_filled = 16;     // the least where there are too many messages
-  constexpr double filling = 0.6;       // of a round per hop: links are partly used meanwhile
-  constexpr double spare = 5;           // of a round over its latency, so that tracks fill links
+  constexpr double usual_messages = 4e6;  // of a schedule
+  constexpr double bytes_each = 64;       // of a larger vector more, up to four times as many
+  constexpr double least_bytes = 1024;    // of a piece
+  constexpr double well_filled = 150;     // pieces per hop: filling then costs some thousandths
+  constexpr double ill_filled = 16;       // the least where there are too many messages
+  constexpr double filling = 0.6;         // of a round per hop: links are partly used meanwhile
+  constexpr double spare = 5;             // of a round over its latency, so that tracks fill links
   const RankPaths paths(topology);
   double latency = 0;
   for (const PackedTree& tree : packing.trees) {
@@ -259,11 +259,16 @@ Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, 
   const double way = longest_way(packing);
   const double seconds = packing.seconds_per_byte * static_cast<double>(bytes.count);
   const auto trees = static_cast<double>(packing.trees.size());
+  const bool is_plain = latency == 0 && tracks_asked <= 1;
+  // Tracks cost the simulator more for each message, and fill links while others wait.
+  const double most_messages =
+      std::clamp(is_plain ? static_cast<double>(bytes.count) / bytes_each : 0, usual_messages,
+                 4 * usual_messages);
   const double edges = trees * 2 * packing.ranks;
   const double most =
       std::max(1.0, std::min(std::max(most_messages / edges, ill_filled * way),
                              static_cast<double>(bytes.count) / (least_bytes * trees)));
-  if (latency == 0 && tracks_asked <= 1) {
+  if (is_plain) {
     return {static_cast<int>(std::min(most, well_filled * way)), 1};
   }
   Pipelining best;
