@@ -51,11 +51,13 @@ constexpr OptionRow synth_rows[] = {
     {output_group, "dot", "", "FILE", "", "write the same for Graphviz"},
 };
 
-Topology network_of(const Settings& settings) {
+Machine machine_of(const Settings& settings) {
   std::string spec = settings.text("topo");
   if (settings.given("latency")) spec += ",latency=" + settings.text("latency");
-  const Topology whole = machine(spec).topology;
-  return settings.text("degrade").empty() ? whole : degraded(whole, settings.text("degrade"));
+  Machine whole = machine(spec);
+  const std::string& lost = settings.text("degrade");
+  if (!lost.empty()) whole.topology = degraded(whole.topology, lost);
+  return whole;
 }
 
 bool wants_latency(const Settings& settings) { return settings.text("objective") == "latency"; }
@@ -67,7 +69,7 @@ Bytes size_of_objective(const Settings& settings) {
 }
 
 /// Looks for steps where that may beat trees, and z3 is there.
-void solve_for_steps(const Settings& settings, SynthesisedPlan& plan) {
+void solve_for_steps(const Settings& settings, const Machine& machine, SynthesisedPlan& plan) {
   if (settings.text("objective") == "throughput" || settings.text("solve") == "0") return;
   if (!no_steps_because(plan.certificate.topology, plan.packing.goal).empty()) return;
   const Seconds limit = settings.duration("solve");
@@ -81,7 +83,7 @@ void solve_for_steps(const Settings& settings, SynthesisedPlan& plan) {
         {fmt::format("z3 -model -T:{} -in", left), "z3", "the trees do not need it"}, question);
   };
   const auto time_of = [&](const Schedule& schedule) {
-    Scenario scenario{.schedule = schedule, .machine = {plan.certificate.topology, {}, {}, {}}};
+    Scenario scenario{.schedule = schedule, .machine = machine};
     scenario.placement.resize(schedule.ranks());
     std::iota(scenario.placement.begin(), scenario.placement.end(), 0);
     scenario.count = std::max<std::int64_t>(1, bytes.count / 4);
@@ -114,7 +116,8 @@ void show(const Settings& settings, const Certificate& certificate, const Synthe
 }
 
 int synthesise_network(const Settings& settings) {
-  const Topology network = network_of(settings);
+  const Machine machine = machine_of(settings);
+  const Topology& network = machine.topology;
   const CollectiveKind goal = parse_collective(settings.text("collective"));
   const int trees =
       settings.text("trees-per-root") == "auto" ? 0 : settings.count("trees-per-root", 1, 1024);
@@ -138,7 +141,8 @@ int synthesise_network(const Settings& settings) {
                                    : synthesise(network, goal, equal_trees);
   };
   SynthesisedPlan plan = make();
-  if (!late) solve_for_steps(settings, plan);
+  plan.message = message_times(machine.costs);
+  if (!late) solve_for_steps(settings, machine, plan);
   show(settings, plan.certificate, &plan, late ? &*late : nullptr);
   write_output(settings.text("msccl"), [&](std::ostream& out) {
     out << to_msccl_xml(proved_schedule(plan, size_of_objective(settings)), goal);

@@ -97,17 +97,22 @@ class AlikePacker {
     return taken;
   }
 
-  /// `times` of the trees at every rank, by weight.
-  TreePacking pack(const std::vector<std::pair<std::vector<double>, double>>& taken, int times) {
+  /// `times` of the trees at every rank, by weight. `even`: of equally cheap links each takes those
+  /// that trees before it load least; otherwise all trees of a price are images of each other.
+  TreePacking pack(const std::vector<std::pair<std::vector<double>, double>>& taken, int times,
+                   bool even) {
     TreePacking packing{goal_, paths_.ranks(), {}, 0};
+    load_.assign(class_of_.size(), 0);
     double end = 0;
     int given = 0;
     for (const auto& [prices, weight] : taken) {
       end += weight;
       const int up_to = static_cast<int>(end * times + 0.5);
-      for (Rank start = 0; up_to > given && start < paths_.ranks(); ++start) {
-        packing.trees.insert(packing.trees.end(), static_cast<std::size_t>(up_to - given),
-                             tree_at(prices, start));
+      const int ranks = paths_.ranks();
+      for (int i = 0; i < (up_to - given) * ranks; ++i) {
+        const bool as_before = !even && i >= ranks;
+        packing.trees.push_back(as_before ? packing.trees[packing.trees.size() - ranks]
+                                          : tree_at(prices, i % ranks, even));
       }
       given = std::max(given, up_to);
     }
@@ -123,11 +128,16 @@ class AlikePacker {
  private:
   static constexpr int most_iterations = 60;
 
-  PackedTree tree_at(const std::vector<double>& prices, Rank start) {
-    if (prices != priced_) price_pairs(prices);
+  PackedTree tree_at(const std::vector<double>& prices, Rank start, bool even = false) {
+    if (prices != priced_) {
+      costs_ = pair_costs([&](LinkId link) { return prices[class_of_[link]]; });
+      priced_ = prices;
+    }
     PackedTree tree;
     tree.root = start;
-    std::vector<Rank> parents = cheapest_spanning_tree(costs_, start, 1e-6);
+    PairCosts ties;
+    if (even) ties = pair_costs([this](LinkId link) { return load_[link]; });
+    std::vector<Rank> parents = cheapest_spanning_tree(costs_, start, 1e-6, even ? &ties : nullptr);
     if (goal_ == CollectiveKind::all_reduce) {
       tree.root =
           static_cast<Rank>(std::find(parents.begin(), parents.end(), -1) - parents.begin());
@@ -136,23 +146,25 @@ class AlikePacker {
     }
     if (goal_ != CollectiveKind::all_gather) tree.reduce = parents;
     if (goal_ != CollectiveKind::reduce_scatter) tree.broadcast = std::move(parents);
+    if (even) for_each_link(tree, [this](LinkId link) { load_[link] += 1; });
     return tree;
   }
 
-  void price_pairs(const std::vector<double>& prices) {
+  template <class Price>
+  PairCosts pair_costs(Price price) const {
     const int ranks = paths_.ranks();
-    costs_ = {ranks, std::vector<double>(static_cast<std::size_t>(ranks) * ranks,
-                                         std::numeric_limits<double>::infinity())};
+    PairCosts costs{ranks, std::vector<double>(static_cast<std::size_t>(ranks) * ranks,
+                                               std::numeric_limits<double>::infinity())};
     for (Rank from = 0; from < ranks; ++from) {
       for (Rank to = 0; to < ranks; ++to) {
         const auto links = paths_.links(from, to);
         if (links.empty()) continue;
         double cost = 1e-12;  // so that no tie is between nothing and nothing
-        for (const LinkId link : links) cost += prices[class_of_[link]];
-        costs_.at(from, to) = cost;
+        for (const LinkId link : links) cost += price(link);
+        costs.at(from, to) = cost;
       }
     }
-    priced_ = prices;
+    return costs;
   }
 
   template <class Use>
@@ -194,6 +206,7 @@ class AlikePacker {
   double total_ = 0;
   std::vector<double> priced_;  // what costs_ were made of
   PairCosts costs_;
+  std::vector<double> load_;  // trees of an even packing over each link so far
 };
 
 }  // namespace
@@ -202,14 +215,21 @@ TreePacking alike_trees(const Topology& topology, CollectiveKind goal, double ta
                         double tolerance) {
   constexpr std::size_t most_classes = 64;
   constexpr int most_times = 8;
+  constexpr int most_even = 256;  // ranks: every tree then prices every pair
   TreePacking best{goal, topology.hosts(), {}, 0};
   if (!capacity_graph(topology).is_bidirectional()) return best;
   AlikePacker packer(topology, goal);
   if (packer.classes() > most_classes) return best;
   const auto taken = packer.solve();
-  for (int times = 1; times <= (taken.size() == 1 ? 1 : most_times); ++times) {
-    TreePacking packing = packer.pack(taken, times);
-    if (packing.seconds_per_byte <= target * (1 + tolerance)) return packing;
+  for (const bool even : {false, true}) {
+    if (even && topology.hosts() > most_even) break;
+    for (int times = 1; times <= (taken.size() == 1 ? 1 : most_times); ++times) {
+      TreePacking packing = packer.pack(taken, times, even);
+      if (packing.seconds_per_byte <= target * (1 + tolerance)) return packing;
+      const bool is_better =
+          best.trees.empty() || packing.seconds_per_byte < best.seconds_per_byte * (1 - tolerance);
+      if (is_better) best = std::move(packing);
+    }
   }
   return best;
 }

@@ -10,8 +10,9 @@
 
 namespace collbench {
 
-/// Equally heavy trees within `tolerance` of `target` seconds per byte; none if they do not get
-/// there, or links are not alike in both directions. Requires as pack_trees().
+/// Equally heavy trees, the fewest within `tolerance` of `target` seconds per byte, or else the
+/// best found; none if links are not alike in both directions, or most are unlike. Requires as
+/// pack_trees().
 TreePacking alike_trees(const Topology& topology, CollectiveKind goal, double target,
                         double tolerance);
 

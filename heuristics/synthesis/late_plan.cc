@@ -55,7 +55,7 @@ LatePlan synthesise_late(const Topology& topology, const Delays& delays, Bytes b
   // What the early part may take is known in times of what follows, which it changes.
   double after = late.usual.count();
   for (int i = 0; i < 3; ++i) {
-    auto [packing, whole] =
+    auto [packing, whole, even] =
         pack_late_trees(topology, {ranks, std::max(1e-3, delay / after)}, equal_trees);
     const TreePacking& played = whole.trees.empty() ? packing : whole;
     const double early = played.early_seconds_per_byte * size;
@@ -66,6 +66,7 @@ LatePlan synthesise_late(const Topology& topology, const Delays& delays, Bytes b
     late.after = Seconds{all};
     late.plan.packing = std::move(packing);
     late.plan.whole = std::move(whole);
+    late.plan.even = std::move(even);
   }
   return late;
 }

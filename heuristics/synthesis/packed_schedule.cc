@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "heuristics/synthesis/rank_paths.h"
 #include "heuristics/synthesis/spanning_trees.h"
+#include "topologies/machine.h"
 
 namespace collbench {
 namespace {
@@ -205,6 +206,38 @@ class TreeMoves {
   int longest_ = 0;
 };
 
+/// The time of a round of empty pieces: the latency of its slowest message, and what the messages
+/// of its busiest rank wait for each other.
+double round_latency(const Topology& topology, const TreePacking& packing,
+                     const MessageTimes& message) {
+  const RankPaths paths(topology);
+  std::vector<MessageGaps> sent(static_cast<std::size_t>(packing.ranks));
+  std::vector<MessageGaps> received(sent.size());
+  double latency = 0;
+  const auto pass = [&](Rank from, Rank to) {
+    const RouteSummary path = summarize(topology, paths.links(from, to));
+    latency = std::max(latency, path.latency.count());
+    sent[from].add(path.level);
+    received[to].add(path.level);
+  };
+  for (const PackedTree& tree : packing.trees) {
+    for (Rank r = 0; r < packing.ranks; ++r) {
+      if (r == tree.root) continue;
+      if (!tree.reduce.empty()) pass(r, tree.reduce[r]);
+      if (!tree.broadcast.empty()) pass(tree.broadcast[r], r);
+    }
+  }
+  Costs costs;
+  costs.message_gap = message.gap;
+  Seconds longest{0};
+  for (const auto* messages : {&sent, &received}) {
+    for (const MessageGaps& of_rank : *messages) {
+      longest = std::max(longest, of_rank.beyond_one(costs, nullptr));
+    }
+  }
+  return latency + message.latency.count() + longest.count();
+}
+
 }  // namespace
 
 Schedule packed_schedule(const TreePacking& packing, const Pipelining& pipelining,
@@ -237,7 +270,7 @@ Schedule packed_schedule(const TreePacking& packing, const Pipelining& pipelinin
 }
 
 Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, Bytes bytes,
-                          Seconds message, int tracks_asked) {
+                          const MessageTimes& message, int tracks_asked) {
   constexpr double usual_messages = 4e6;  // of a schedule
   constexpr double bytes_each = 64;       // of a larger vector more, up to four times as many
   constexpr double least_bytes = 1024;    // of a piece
@@ -245,17 +278,7 @@ Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, 
   constexpr double ill_filled = 16;       // the least where there are too many messages
   constexpr double filling = 0.6;         // of a round per hop: links are partly used meanwhile
   constexpr double spare = 5;             // of a round over its latency, so that tracks fill links
-  const RankPaths paths(topology);
-  double latency = 0;
-  for (const PackedTree& tree : packing.trees) {
-    for (Rank r = 0; r < packing.ranks; ++r) {
-      if (r == tree.root) continue;
-      const auto links =
-          tree.reduce.empty() ? paths.links(tree.broadcast[r], r) : paths.links(r, tree.reduce[r]);
-      latency = std::max(latency, summarize(topology, links).latency.count());
-    }
-  }
-  latency += message.count();
+  const double latency = round_latency(topology, packing, message);
   const double way = longest_way(packing);
   const double seconds = packing.seconds_per_byte * static_cast<double>(bytes.count);
   const auto trees = static_cast<double>(packing.trees.size());
@@ -269,7 +292,8 @@ Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, 
       std::max(1.0, std::min(std::max(most_messages / edges, ill_filled * way),
                              static_cast<double>(bytes.count) / (least_bytes * trees)));
   if (is_plain) {
-    return {static_cast<int>(std::min(most, well_filled * way)), 1};
+    const double pieces = std::floor(std::min(most, well_filled * way));
+    return {static_cast<int>(pieces), 1, Seconds{seconds * (1 + (way - 1) / pieces)}};
   }
   Pipelining best;
   double least = std::numeric_limits<double>::infinity();
@@ -282,7 +306,7 @@ Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, 
       const double time = (turns + filling * (way - 1)) * round;
       if (time >= least) continue;
       least = time;
-      best = {static_cast<int>(pieces), tracks};
+      best = {static_cast<int>(pieces), tracks, Seconds{time}};
     }
   }
   return best;

@@ -156,9 +156,12 @@ std::string plan_text(const SynthesisedPlan& plan, Bytes bytes) {
                                           1e-9 / packing.seconds_per_byte, 100 * plan.share()));
   }
   std::string equal;
-  if (!plan.whole.trees.empty() && packing.late.empty()) {
-    equal = line("played", fmt::format("as {} equally heavy trees: {:.4g} % of the bound",
-                                       plan.whole.trees.size(), 100 * plan.played_share()));
+  const TreePacking& played = *playing(plan, bytes).packing;
+  if (&played != &packing && packing.late.empty()) {
+    const double share = plan.share() * packing.seconds_per_byte / played.seconds_per_byte;
+    equal = line("played", fmt::format("as {} equally heavy trees of at most {} hops: {:.4g} % of "
+                                       "the bound",
+                                       played.trees.size(), longest_way(played), 100 * share));
   }
   return reached +
          line("trees", fmt::format("{} from {} roots, at most {} hops from the first leaf to the "
@@ -219,7 +222,8 @@ std::string to_text(const DeadLink& dead) {
 Schedule proved_schedule(const SynthesisedPlan& plan, Bytes bytes) {
   Schedule schedule = to_schedule(plan, bytes);
   const bool is_reduced = proof_is_reduced(plan, schedule);
-  require_proof(is_reduced ? packed_schedule(plan.played(), {}, schedule.name()) : schedule,
+  const TreePacking& played = *playing(plan, bytes).packing;
+  require_proof(is_reduced ? packed_schedule(played, {}, schedule.name()) : schedule,
                 plan.packing.goal);
   return schedule;
 }

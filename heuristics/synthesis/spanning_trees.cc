@@ -95,9 +95,11 @@ std::vector<Rank> cheapest_arborescence(const PairCosts& costs, Rank root) {
   return contract(costs, root);
 }
 
-std::vector<Rank> cheapest_spanning_tree(const PairCosts& costs, Rank start, double tolerance) {
+std::vector<Rank> cheapest_spanning_tree(const PairCosts& costs, Rank start, double tolerance,
+                                         const PairCosts* ties) {
   const int n = costs.ranks;
   std::vector<double> key(n, infinite);
+  std::vector<double> tie(n, infinite);
   std::vector<int> depth(n, 0);
   std::vector<Rank> joined(n, -1);
   std::vector<bool> inside(n, false);
@@ -109,7 +111,8 @@ std::vector<Rank> cheapest_spanning_tree(const PairCosts& costs, Rank start, dou
       const int v = start + i < n ? start + i : start + i - n;  // ties fall alike from every start
       if (inside[v]) continue;
       if (best < 0 || key[v] < key[best] * (1 - tolerance) ||
-          (key[v] <= key[best] * (1 + tolerance) && depth[v] < depth[best])) {
+          (key[v] <= key[best] * (1 + tolerance) &&
+           std::pair(depth[v], tie[v]) < std::pair(depth[best], tie[best]))) {
         best = v;
       }
     }
@@ -121,8 +124,13 @@ std::vector<Rank> cheapest_spanning_tree(const PairCosts& costs, Rank start, dou
     }
     for (int v = 0; v < n; ++v) {
       const double cost = costs.at(best, v) + costs.at(v, best);
-      if (inside[v] || cost >= key[v] * (1 - tolerance)) continue;
+      const double second = ties == nullptr ? 0 : ties->at(best, v) + ties->at(v, best);
+      const bool is_tied = cost <= key[v] * (1 + tolerance) &&
+                           std::pair(depth[best] + 1, second) < std::pair(depth[v], tie[v]);
+      if (inside[v] || (cost >= key[v] * (1 - tolerance) && !(ties != nullptr && is_tied)))
+        continue;
       key[v] = cost;
+      tie[v] = second;
       joined[v] = best;
       depth[v] = depth[best] + 1;
     }

@@ -22,9 +22,10 @@ std::vector<Rank> cheapest_arborescence(const PairCosts& costs, Rank root);
 
 /// The same for trees both of whose directions count, at(u, v) + at(v, u) each edge; rooted where
 /// the tree is then least deep. It grows from `start`, and of edges whose costs differ by no more
-/// than `tolerance` takes that which ends least far from there. O(ranks^2). Source: Prim 1957.
+/// than `tolerance` takes that which ends least far from there, and of those the one that costs
+/// least by `ties`, if given. O(ranks^2). Source: Prim 1957.
 std::vector<Rank> cheapest_spanning_tree(const PairCosts& costs, Rank start = 0,
-                                         double tolerance = 1e-9);
+                                         double tolerance = 1e-9, const PairCosts* ties = nullptr);
 
 /// The same tree with another root.
 std::vector<Rank> with_root(std::vector<Rank> parents, Rank root);

@@ -28,23 +28,16 @@ class PlanStore {
   void remember(const Machine& machine) {
     remember(machine.topology);
     const std::lock_guard lock(mutex_);
-    message_.insert_or_assign(machine.topology.name(), latency_of(machine.costs));
+    message_.insert_or_assign(machine.topology.name(), message_times(machine.costs));
   }
 
-  /// What a message costs beyond its links there; 0 if nobody said.
-  Seconds message(const std::string& network) {
-    const std::lock_guard lock(mutex_);
-    const auto known = message_.find(network);
-    return known == message_.end() ? Seconds{0} : known->second;
-  }
-
-  std::shared_ptr<const SynthesisedPlan> plan(const SynthesisRequest& request) {
+  SynthesisedPlan plan(const SynthesisRequest& request) {
     const std::lock_guard lock(mutex_);
     auto network = networks_.find(request.network);
     if (network == networks_.end()) {
       const Machine read = machine(request.network, request.ranks);
       network = networks_.emplace(request.network, read.topology).first;
-      message_.insert_or_assign(request.network, latency_of(read.costs));
+      message_.insert_or_assign(request.network, message_times(read.costs));
     }
     const Topology& topology = network->second;
     require(topology.hosts() == request.ranks,
@@ -56,11 +49,15 @@ class PlanStore {
     }
     auto& kept = plans_[{request.network, purpose}];
     if (!kept || !same_links(kept->certificate.topology, topology)) {
-      kept = std::make_shared<const SynthesisedPlan>(
+      kept = std::make_shared<SynthesisedPlan>(
           request.late.empty() ? synthesise(topology, request.kind)
                                : synthesise_late(topology, request.late, request.bytes).plan);
     }
-    return kept;
+    // Not known where only the network was told.
+    const auto message = message_.find(request.network);
+    SynthesisedPlan plan = *kept;
+    if (message != message_.end()) plan.message = message->second;
+    return plan;
   }
 
  private:
@@ -73,19 +70,8 @@ class PlanStore {
     return true;
   }
 
-  /// With the protocol of large messages, which sends fewest bytes.
-  static Seconds latency_of(const Costs& costs) {
-    constexpr double usual_bytes = 65536;
-    const Protocol* large = nullptr;
-    for (const Protocol& protocol : costs.protocols) {
-      if (large == nullptr || protocol.wire_factor < large->wire_factor) large = &protocol;
-    }
-    return std::max(message_cost(costs, large, usual_bytes, 0).latency,
-                    message_cost(costs, large, usual_bytes, 1).latency);
-  }
-
   std::mutex mutex_;
-  std::map<std::string, Seconds> message_;  // by network
+  std::map<std::string, MessageTimes> message_;  // by network
   std::map<std::string, Topology> networks_;
   // by network and purpose
   std::map<std::pair<std::string, std::string>, std::shared_ptr<const SynthesisedPlan>> plans_;
@@ -98,8 +84,7 @@ PlanStore& plan_store() {
 
 Schedule answer(const SynthesisRequest& request) {
   if (request.ranks == 1) return {"synth", {.ranks = 1, .chunks = 1, .rounds = 0}, {}};
-  const auto plan = plan_store().plan(request);
-  return to_schedule(*plan, request.bytes, plan_store().message(request.network), request.tracks);
+  return to_schedule(plan_store().plan(request), request.bytes, request.tracks);
 }
 
 }  // namespace
@@ -112,11 +97,28 @@ double SynthesisedPlan::played_share() const {
   return certificate.bound.seconds_per_gigabyte.value() / (played().seconds_per_byte * 1e9);
 }
 
+MessageTimes message_times(const Costs& costs) {
+  constexpr double usual_bytes = 65536;
+  const Protocol* large = nullptr;
+  for (const Protocol& protocol : costs.protocols) {
+    if (large == nullptr || protocol.wire_factor < large->wire_factor) large = &protocol;
+  }
+  MessageTimes times{std::max(message_cost(costs, large, usual_bytes, 0).latency,
+                              message_cost(costs, large, usual_bytes, 1).latency)};
+  for (std::size_t level = 0; level < MessageGaps::levels; ++level) {
+    MessageGaps two;
+    two.add(static_cast<int>(level));
+    two.add(static_cast<int>(level));
+    times.gap.push_back(two.beyond_one(costs, large));
+  }
+  return times;
+}
+
 SynthesisedPlan synthesise(const Topology& topology, CollectiveKind goal, int equal_trees) {
   Certificate certificate = certify(topology, goal);
   const double target = certificate.bound.seconds_per_gigabyte.value() / 1e9;
-  auto [packing, whole] = pack_trees(topology, goal, target, equal_trees);
-  return {std::move(certificate), std::move(packing), std::move(whole)};
+  auto [packing, whole, even] = pack_trees(topology, goal, target, equal_trees);
+  return {std::move(certificate), std::move(packing), std::move(whole), std::move(even)};
 }
 
 SynthesisedPlan synthesise_shallow(const Topology& topology, CollectiveKind goal) {
@@ -139,12 +141,21 @@ void add_steps(SynthesisedPlan& plan, Bytes bytes, const AskSolver& ask, const T
   plan.plays_steps = plan.steps->schedule && time_of(*plan.steps->schedule) < trees;
 }
 
-Schedule to_schedule(const SynthesisedPlan& plan, Bytes bytes, Seconds message, int tracks) {
+Playing playing(const SynthesisedPlan& plan, Bytes bytes, int tracks) {
+  const auto with = [&](const TreePacking& packing) {
+    return Playing{&packing,
+                   pipelining_for(plan.certificate.topology, packing, bytes, plan.message, tracks)};
+  };
+  const Playing full = with(plan.played());
+  if (plan.even.trees.empty()) return full;
+  const Playing even = with(plan.even);
+  return even.pipelining.time < full.pipelining.time ? even : full;
+}
+
+Schedule to_schedule(const SynthesisedPlan& plan, Bytes bytes, int tracks) {
   if (plan.plays_steps) return *plan.steps->schedule;
-  const TreePacking& packing = plan.played();
-  const Topology& topology = plan.certificate.topology;
-  return packed_schedule(packing, pipelining_for(topology, packing, bytes, message, tracks),
-                         "synth");
+  const auto [packing, pipelining] = playing(plan, bytes, tracks);
+  return packed_schedule(*packing, pipelining, "synth");
 }
 
 void offer_synthesis() { set_synthesiser(answer); }

@@ -9,6 +9,7 @@
 #include "algorithms/schedule.h"
 #include "core/units.h"
 #include "heuristics/synthesis/certificate.h"
+#include "heuristics/synthesis/packed_schedule.h"
 #include "heuristics/synthesis/step_search.h"
 #include "heuristics/synthesis/tree_packing.h"
 #include "topologies/machine.h"
@@ -19,10 +20,12 @@ namespace collbench {
 struct SynthesisedPlan {
   Certificate certificate;
   TreePacking packing;
-  TreePacking whole{};                // as pack_trees() has it
+  TreePacking whole{};  // as pack_trees() has it, as `even`
+  TreePacking even{};
   std::optional<StepSearch> steps{};  // what a solver was asked for besides, and
   bool plays_steps = false;           // whether it is faster than the trees
-  /// What a schedule plays.
+  MessageTimes message{};             // what decides which of the trees small vectors play
+  /// What a schedule of a large vector plays.
   const TreePacking& played() const { return whole.trees.empty() ? packing : whole; }
   /// Time of the bound over that of the trees, at most 1.
   double share() const;
@@ -45,10 +48,20 @@ using TimeOf = std::function<Seconds(const Schedule&)>;
 /// many and take less time a byte. Requires and throws as search_steps().
 void add_steps(SynthesisedPlan& plan, Bytes bytes, const AskSolver& ask, const TimeOf& time_of);
 
-/// The plan as a schedule for a vector of `bytes`, which is not proved here. `message` is what a
-/// message costs beyond the latency of its links, `tracks` as pipelining_for() has it.
-Schedule to_schedule(const SynthesisedPlan& plan, Bytes bytes, Seconds message = Seconds{0},
-                     int tracks = 0);
+/// What messages cost on a machine beyond its links, with the protocol of large ones.
+MessageTimes message_times(const Costs& costs);
+
+/// Of the plan's packings the one that a vector of `bytes` plays, as pipelining_for() expects it to
+/// be fastest.
+struct Playing {
+  const TreePacking* packing;
+  Pipelining pipelining;
+};
+Playing playing(const SynthesisedPlan& plan, Bytes bytes, int tracks = 0);
+
+/// The plan as a schedule for a vector of `bytes`, which is not proved here. `tracks` as
+/// pipelining_for() has it.
+Schedule to_schedule(const SynthesisedPlan& plan, Bytes bytes, int tracks = 0);
 
 /// Makes `synth` an algorithm of this program (algorithms/synthesised.h). Plans are kept by the
 /// name of their network. Call it once, before threads make schedules.

@@ -221,25 +221,35 @@ std::vector<bool> late_edges(const std::vector<Rank>& parents, const std::vector
 
 int way_of(const PackedTree& tree) { return depth_of(tree.reduce) + depth_of(tree.broadcast); }
 
-BothPackings pack_trees(const Topology& topology, CollectiveKind goal, double target,
-                        int equal_trees) {
+Packings pack_trees(const Topology& topology, CollectiveKind goal, double target, int equal_trees) {
   require(!has_root(goal) && topology.hosts() >= 2,
           "trees are packed for all-reduce, reduce-scatter and all-gather of at least 2 ranks");
-  TreePacking alike = alike_trees(topology, goal, target, whole_tolerance);
-  if (!alike.trees.empty()) return {std::move(alike), {}};
+  const auto fits = [&](const TreePacking& alike) {
+    return equal_trees == 0 || std::ssize(alike.trees) <= equal_trees;
+  };
+  TreePacking even = alike_trees(topology, goal, target, whole_tolerance);
+  const bool is_even = !even.trees.empty();
+  if (is_even && even.seconds_per_byte <= target * (1 + whole_tolerance)) {
+    return {std::move(even), {}};
+  }
   Packer packer(topology, goal);
-  BothPackings packed{packer.pack(target, lp_tolerance), {}};
+  Packings packed{packer.pack(target, lp_tolerance), {}};
   if (equal_trees > 0 || !is_direct(topology, packed.packing)) {
     packed.whole = packer.pack_whole(packed.packing.seconds_per_byte, whole_tolerance, equal_trees);
   }
+  const double found =
+      packed.whole.trees.empty() ? packed.packing.seconds_per_byte : packed.whole.seconds_per_byte;
+  if (!is_even || !fits(even)) return packed;
+  const bool is_as_good = even.seconds_per_byte <= found * (1 + whole_tolerance);
+  (is_as_good ? packed.whole : packed.even) = std::move(even);
   return packed;
 }
 
-BothPackings pack_late_trees(const Topology& topology, const LateRanks& late, int equal_trees) {
+Packings pack_late_trees(const Topology& topology, const LateRanks& late, int equal_trees) {
   require(!late.ranks.empty() && std::ssize(late.ranks) < topology.hosts(),
           fmt::format("some of the {} ranks are late, and not all", topology.hosts()));
   Packer packer(topology, CollectiveKind::all_reduce, late);
-  BothPackings packed{packer.pack(0, lp_tolerance), {}};
+  Packings packed{packer.pack(0, lp_tolerance), {}};
   if (equal_trees > 0 || !is_direct(topology, packed.packing)) {
     packed.whole = packer.pack_whole(packed.packing.seconds_per_byte, whole_tolerance, equal_trees);
   }

@@ -51,9 +51,13 @@ struct TreePacking {
 /// `whole` is what is better played where messages of `packing` pass several links: equally heavy
 /// trees (whole_trees.h). Empty where they pass one each, or the packing is of equal trees already,
 /// as on networks that look alike from many ranks (alike_trees.h).
-struct BothPackings {
+///
+/// `even`, where it is not empty, fills links less evenly, but has few and shallow trees, a
+/// multiple of the ranks: for vectors whose time is less that of bytes than that of messages.
+struct Packings {
   TreePacking packing;
   TreePacking whole;
+  TreePacking even{};
 };
 
 /// Packs until the time is within 0.05 % of `target` (seconds per byte, a bound) or cannot be
@@ -61,13 +65,13 @@ struct BothPackings {
 /// `equal_trees`: the most for plans that have room for equal pieces only, and so many; 0 for
 /// others. Requires a goal without a root and at least 2 ranks. Throws InvalidArgument if a rank
 /// cannot be reached without passing through others.
-BothPackings pack_trees(const Topology& topology, CollectiveKind goal, double target,
-                        int equal_trees = 0);
+Packings pack_trees(const Topology& topology, CollectiveKind goal, double target,
+                    int equal_trees = 0);
 
 /// The same for an all-reduce with late ranks, whose time is what follows when they have come.
 /// Requires late ranks, but not all. Throws InvalidArgument if the others cannot add up without
 /// them.
-BothPackings pack_late_trees(const Topology& topology, const LateRanks& late, int equal_trees = 0);
+Packings pack_late_trees(const Topology& topology, const LateRanks& late, int equal_trees = 0);
 
 /// Trees of the fewest hops: of all-reduce one, from the middle of the network; otherwise one of
 /// every root. Requires and throws as pack_trees().
