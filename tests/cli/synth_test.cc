@@ -96,9 +96,9 @@ TEST_F(SynthTest, LooksForStepsWhereZ3IsInstalled) {
   EXPECT_THAT(
       out({"synth", "--topo", "net.csv", "--latency", "10us", "--objective", "4K", "--json"}),
       HasSubstr("\"left_open\": 0"));
-  EXPECT_EQ(out({"synth", "--topo", "net.csv", "--objective", "latency", "--solve", "0"})
-                .find("\nsteps"),
-            std::string::npos);
+  EXPECT_EQ(
+      out({"synth", "--topo", "net.csv", "--objective", "latency", "--solve", "0"}).find("\nsteps"),
+      std::string::npos);
 }
 
 TEST_F(SynthTest, SaysWhatFaultsCostInTextAndJson) {
