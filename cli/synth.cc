@@ -104,7 +104,9 @@ void show(const Settings& settings, const Certificate& certificate, const Synthe
   }
   const bool dead_links = settings.flag("dead-links");
   if (settings.flag("json")) {
-    std::cout << to_json(certificate, plan, {whole ? &*whole : nullptr, late, dead_links});
+    std::cout << to_json(
+        certificate, plan,
+        {whole ? &*whole : nullptr, late, dead_links, size_of_objective(settings)});
     return;
   }
   std::string text = to_text(certificate);

@@ -211,7 +211,7 @@ std::string msccl_place(Rank gpu, const MscclBlock& block, std::size_t step) {
          std::to_string(step);
 }
 
-std::string_view msccl_name(CollectiveKind kind) {
+std::string_view msccl_name(CollectiveKind kind, const char* format) {
   switch (kind) {
     case CollectiveKind::all_reduce:
       return "allreduce";
@@ -221,7 +221,7 @@ std::string_view msccl_name(CollectiveKind kind) {
       return "allgather";
     default:
       throw InvalidArgument(
-          fmt::format("MSCCL XML is of all-reduces, reduce-scatters and all-gathers, not of a {}",
+          fmt::format("{} of all-reduces, reduce-scatters and all-gathers, not of a {}", format,
                       to_string(kind)));
   }
 }

@@ -40,9 +40,9 @@ struct MscclProgram {
 /// "gpu 3, tb 1 (id 4), step 2": how messages name a step.
 std::string msccl_place(Rank gpu, const MscclBlock& block, std::size_t step);
 
-/// The value of `coll` that runtimes know: "allgather". Throws InvalidArgument for a collective
-/// with a root.
-std::string_view msccl_name(CollectiveKind kind);
+/// The name of a collective that runtimes know: "allgather". Throws InvalidArgument, with what
+/// `format` is called, for a collective with a root.
+std::string_view msccl_name(CollectiveKind kind, const char* format = "MSCCL XML is");
 
 /// Throws InvalidArgument naming the element and what would be right.
 MscclProgram read_msccl_program(std::string_view xml, CollectiveKind kind);

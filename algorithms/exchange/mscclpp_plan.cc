@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "algorithms/exchange/msccl_program.h"
 #include "algorithms/resolve.h"
 #include "core/error.h"
 
@@ -346,29 +347,13 @@ class PlanOfGpu {
   std::vector<Rank> all_peers_[2];
 };
 
-std::string_view mscclpp_name(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::all_reduce:
-      return "allreduce";
-    case CollectiveKind::reduce_scatter:
-      return "reducescatter";
-    case CollectiveKind::all_gather:
-      return "allgather";
-    default:
-      throw InvalidArgument(
-          fmt::format("MSCCL++ plans are written of all-reduces, reduce-scatters "
-                      "and all-gathers, not of a {}",
-                      to_string(kind)));
-  }
-}
-
 }  // namespace
 
 std::string to_mscclpp_json(const Schedule& schedule, CollectiveKind kind,
                             const ShareMemory& share_memory) {
   Json plan;
   plan["name"] = schedule.name();
-  plan["collective"] = mscclpp_name(kind);
+  plan["collective"] = msccl_name(kind, "MSCCL++ plans are written");
   plan["protocol"] = "Simple";
   plan["inplace"] = true;
   plan["reuse_resources"] = false;

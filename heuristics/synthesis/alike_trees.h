@@ -2,8 +2,10 @@
 //
 // Links between alike vertices (colour refinement: Weisfeiler and Leman 1968) get equal prices, so
 // that the linear program has one price per class of links and a thousand ranks are packed in
-// seconds. Its cheapest trees grown about every rank stand for one tree and its images. Nothing is
-// assumed of the network: what the trees load is counted, and compared with the bound.
+// seconds. Its cheapest trees grown about every rank stand for one tree and its images; where
+// images meet on a link that others are as good as, as on the first adapter of another node, each
+// tree takes what those before it load least. Nothing is assumed of the network: what the trees
+// load is counted, and compared with the bound.
 #pragma once
 
 #include "heuristics/synthesis/tree_packing.h"

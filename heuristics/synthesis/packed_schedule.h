@@ -34,6 +34,7 @@ struct Pipelining {
 struct MessageTimes {
   Seconds latency{0};
   std::vector<Seconds> gap{};  // as that of Costs (topologies/machine.h)
+  bool operator==(const MessageTimes&) const = default;
 };
 
 /// What suits a vector of `bytes`: filling the trees takes as long as their hops, so pieces are

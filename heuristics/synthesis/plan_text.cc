@@ -123,7 +123,7 @@ std::string to_json(const Certificate& certificate, const SynthesisedPlan* plan,
   if (plan->packing.late.empty()) {
     json["reached_seconds_per_GB"] = plan->packing.seconds_per_byte * 1e9;
     json["share_of_bound"] = plan->share();
-    json["played_share_of_bound"] = plan->played_share();
+    json["played_share_of_bound"] = plan->share(*playing(*plan, beside.bytes).packing);
   }
   if (plan->packing.late.empty() && plan->packing.least_by_routes > 0) {
     json["least_seconds_per_GB_by_routes"] = plan->packing.least_by_routes * 1e9;
@@ -158,10 +158,10 @@ std::string plan_text(const SynthesisedPlan& plan, Bytes bytes) {
   std::string equal;
   const TreePacking& played = *playing(plan, bytes).packing;
   if (&played != &packing && packing.late.empty()) {
-    const double share = plan.share() * packing.seconds_per_byte / played.seconds_per_byte;
-    equal = line("played", fmt::format("as {} equally heavy trees of at most {} hops: {:.4g} % of "
-                                       "the bound",
-                                       played.trees.size(), longest_way(played), 100 * share));
+    equal = line("played",
+                 fmt::format("as {} equally heavy trees of at most {} hops: {:.4g} % of "
+                             "the bound",
+                             played.trees.size(), longest_way(played), 100 * plan.share(played)));
   }
   return reached +
          line("trees", fmt::format("{} from {} roots, at most {} hops from the first leaf to the "

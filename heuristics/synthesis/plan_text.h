@@ -14,6 +14,7 @@ struct BesidePlan {
   const Certificate* whole = nullptr;  // of the network before it was degraded
   const LatePlan* late = nullptr;
   bool dead_links = false;
+  Bytes bytes{1 << 30};  // of the vector that is played
 };
 
 /// The certificate's JSON with, unless null, what the plan reaches.

@@ -31,7 +31,7 @@ class PlanStore {
     message_.insert_or_assign(machine.topology.name(), message_times(machine.costs));
   }
 
-  SynthesisedPlan plan(const SynthesisRequest& request) {
+  std::shared_ptr<const SynthesisedPlan> plan(const SynthesisRequest& request) {
     const std::lock_guard lock(mutex_);
     auto network = networks_.find(request.network);
     if (network == networks_.end()) {
@@ -53,11 +53,13 @@ class PlanStore {
           request.late.empty() ? synthesise(topology, request.kind)
                                : synthesise_late(topology, request.late, request.bytes).plan);
     }
-    // Not known where only the network was told.
-    const auto message = message_.find(request.network);
-    SynthesisedPlan plan = *kept;
-    if (message != message_.end()) plan.message = message->second;
-    return plan;
+    const MessageTimes& message = message_[request.network];  // none where only links are known
+    if (kept->message != message) {
+      auto changed = std::make_shared<SynthesisedPlan>(*kept);
+      changed->message = message;
+      kept = std::move(changed);
+    }
+    return kept;
   }
 
  private:
@@ -84,17 +86,13 @@ PlanStore& plan_store() {
 
 Schedule answer(const SynthesisRequest& request) {
   if (request.ranks == 1) return {"synth", {.ranks = 1, .chunks = 1, .rounds = 0}, {}};
-  return to_schedule(plan_store().plan(request), request.bytes, request.tracks);
+  return to_schedule(*plan_store().plan(request), request.bytes, request.tracks);
 }
 
 }  // namespace
 
-double SynthesisedPlan::share() const {
-  return certificate.bound.seconds_per_gigabyte.value() / (packing.seconds_per_byte * 1e9);
-}
-
-double SynthesisedPlan::played_share() const {
-  return certificate.bound.seconds_per_gigabyte.value() / (played().seconds_per_byte * 1e9);
+double SynthesisedPlan::share(const TreePacking& trees) const {
+  return certificate.bound.seconds_per_gigabyte.value() / (trees.seconds_per_byte * 1e9);
 }
 
 MessageTimes message_times(const Costs& costs) {

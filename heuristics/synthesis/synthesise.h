@@ -27,10 +27,10 @@ struct SynthesisedPlan {
   MessageTimes message{};             // what decides which of the trees small vectors play
   /// What a schedule of a large vector plays.
   const TreePacking& played() const { return whole.trees.empty() ? packing : whole; }
-  /// Time of the bound over that of the trees, at most 1.
-  double share() const;
-  /// The same of what a schedule plays.
-  double played_share() const;
+  /// Time of the bound over that of trees of the plan, at most 1.
+  double share(const TreePacking& trees) const;
+  double share() const { return share(packing); }
+  double played_share() const { return share(played()); }
 };
 
 /// Throws InvalidArgument as certify() and pack_trees() do. `equal_trees`: for formats that know

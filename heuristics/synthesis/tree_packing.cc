@@ -224,9 +224,6 @@ int way_of(const PackedTree& tree) { return depth_of(tree.reduce) + depth_of(tre
 Packings pack_trees(const Topology& topology, CollectiveKind goal, double target, int equal_trees) {
   require(!has_root(goal) && topology.hosts() >= 2,
           "trees are packed for all-reduce, reduce-scatter and all-gather of at least 2 ranks");
-  const auto fits = [&](const TreePacking& alike) {
-    return equal_trees == 0 || std::ssize(alike.trees) <= equal_trees;
-  };
   TreePacking even = alike_trees(topology, goal, target, whole_tolerance);
   const bool is_even = !even.trees.empty();
   if (is_even && even.seconds_per_byte <= target * (1 + whole_tolerance)) {
@@ -239,7 +236,7 @@ Packings pack_trees(const Topology& topology, CollectiveKind goal, double target
   }
   const double found =
       packed.whole.trees.empty() ? packed.packing.seconds_per_byte : packed.whole.seconds_per_byte;
-  if (!is_even || !fits(even)) return packed;
+  if (!is_even || (equal_trees > 0 && std::ssize(even.trees) > equal_trees)) return packed;
   const bool is_as_good = even.seconds_per_byte <= found * (1 + whole_tolerance);
   (is_as_good ? packed.whole : packed.even) = std::move(even);
   return packed;

@@ -1,9 +1,11 @@
 // Trees about every rank: how they share links, and when few of them are played.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "algorithms/verify.h"
 #include "heuristics/synthesis/packed_schedule.h"
+#include "heuristics/synthesis/plan_text.h"
 #include "heuristics/synthesis/synthesise.h"
 #include "topologies/specification.h"
 
@@ -35,7 +37,14 @@ TEST(AlikeTrees, SmallVectorsArePlayedByFewTreesLargeOnesByThoseThatFillTheLinks
   EXPECT_EQ(trees_of(Bytes{1 << 20}, waiting), 16);
   EXPECT_EQ(trees_of(Bytes{1 << 26}, waiting), 16);
   EXPECT_EQ(trees_of(Bytes{1 << 30}, {}), std::ssize(plan.played().trees));
+  const auto share_said = [&](Bytes bytes) {
+    const std::string json = to_json(plan.certificate, &plan, {.bytes = bytes});
+    return nlohmann::json::parse(json)["played_share_of_bound"].get<double>();
+  };
+  plan.message = {};
+  EXPECT_DOUBLE_EQ(share_said(Bytes{1 << 30}), plan.played_share());
   plan.message = waiting;
+  EXPECT_DOUBLE_EQ(share_said(Bytes{1 << 20}), plan.share(plan.even));
   EXPECT_TRUE(verify_allreduce(to_schedule(plan, Bytes{1 << 20})).ok());
 }
 

@@ -18,7 +18,9 @@ using std::chrono::milliseconds;
 constexpr Seconds sleep_at_most{0.02};
 constexpr Seconds sleep_sending{0.001};
 constexpr Seconds release_within{1.0};
-constexpr Seconds reason_within{1.0};  // why a peer has ended may come behind its end
+// Why a peer has ended may come behind its end, by a thread of gRPC for which ranks that wait and
+// look leave few turns.
+constexpr Seconds reason_within{1.0};
 
 // Heartbeats and timeouts of a wait that has become long.
 class StallWatch {
