@@ -104,9 +104,9 @@ void show(const Settings& settings, const Certificate& certificate, const Synthe
   }
   const bool dead_links = settings.flag("dead-links");
   if (settings.flag("json")) {
-    std::cout << to_json(
-        certificate, plan,
-        {whole ? &*whole : nullptr, late, dead_links, size_of_objective(settings)});
+    BesidePlan beside{whole ? &*whole : nullptr, late, dead_links};
+    if (plan != nullptr) beside.bytes = size_of_objective(settings);
+    std::cout << to_json(certificate, plan, beside);
     return;
   }
   std::string text = to_text(certificate);
