@@ -72,6 +72,8 @@ struct JobCommunicator {
   int nodes = 0;               // 0: not said
   std::vector<int> members{};  // rank in the job of each rank; empty: not said
   std::string_view format{};   // of the log that named it first
+  /// Its ranks write only when they or others have waited for long: silence says nothing.
+  bool heard_when_stuck = false;
 };
 
 struct JobProcess {

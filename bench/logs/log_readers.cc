@@ -23,7 +23,7 @@ bool begins_like_json(std::string_view head) {
   return start.starts_with('{') || start.starts_with('[');
 }
 
-constexpr std::array<LogReader, 19> reader_rows = {{
+constexpr std::array<LogReader, 20> reader_rows = {{
     {"collbench",
      [](std::string_view head) {
        return begins_like_json(head) && has(head, "\"schema_version\"") &&
@@ -98,7 +98,9 @@ constexpr std::array<LogReader, 19> reader_rows = {{
        return head.starts_with(std::string_view("\x7f\x10\0\0\0\0\0\0", 8));
      },
      read_goal_binary},
-    {"NCCL_DEBUG", [](std::string_view head) { return has(head, " NCCL INFO "); }, read_nccl_debug},
+    {"NCCL_DEBUG", [](std::string_view output) { return has(output, " NCCL INFO "); },
+     read_nccl_debug, true},
+    {"PyTorch's watchdog", has_watchdog, read_pytorch_watchdog, true},
     // The last: it has no mark of its own.
     {"Chakra", is_chakra, read_chakra},
 }};
@@ -127,8 +129,10 @@ std::span<const LogReader> log_readers() { return reader_rows; }
 
 void read_log(std::string_view text, const std::string& file, JobLog& job) {
   const std::string_view head = text.substr(0, std::size_t{64} << 10);
-  const auto reader = std::find_if(reader_rows.begin(), reader_rows.end(),
-                                   [&](const LogReader& one) { return one.recognises(head); });
+  const auto knows = [&](const LogReader& one) {
+    return one.recognises(one.of_output ? text : head);
+  };
+  auto reader = std::find_if(reader_rows.begin(), reader_rows.end(), knows);
   if (reader == reader_rows.end()) {
     std::vector<std::string_view> names;
     for (const LogReader& one : reader_rows) names.push_back(one.name);
@@ -136,12 +140,17 @@ void read_log(std::string_view text, const std::string& file, JobLog& job) {
         fmt::format("{}: the log of none of {}; tables of benchmarks are for diagnose", file,
                     fmt::join(names, ", ")));
   }
-  const std::size_t known = job.communicators.size();
-  reader->read(text, file, job);
-  for (std::size_t c = known; c < job.communicators.size(); ++c) {
-    job.communicators[c].format = reader->name;
+  const bool of_output = reader->of_output;
+  while (reader != reader_rows.end()) {
+    const std::size_t known = job.communicators.size();
+    reader->read(text, file, job);
+    for (std::size_t c = known; c < job.communicators.size(); ++c) {
+      job.communicators[c].format = reader->name;
+    }
+    job.formats.emplace(reader->name);
+    do ++reader;
+    while (reader != reader_rows.end() && !(of_output && reader->of_output && knows(*reader)));
   }
-  job.formats.emplace(reader->name);
   ++job.files;
 }
 

@@ -16,10 +16,11 @@ namespace collbench {
 
 struct LogReader {
   std::string_view name;
-  /// Of the first 64 KiB of a text.
+  /// Of the first 64 KiB of a text; of all of it where it may stand in what programs print.
   bool (*recognises)(std::string_view head);
   /// `file` leads messages; a rank in its name counts only where the content does not say it.
   void (*read)(std::string_view text, const std::string& file, JobLog& job);
+  bool of_output = false;  // messages among others: one text may have those of several
 };
 
 /// In the order in which they are asked.
@@ -42,6 +43,9 @@ int element_bytes_of(std::string_view type);
 /// Whether the first messages are those of a Chakra trace, which has no magic number.
 bool is_chakra(std::string_view head);
 
+/// Whether PyTorch's watchdog or torchrun says in it why a job has ended.
+bool has_watchdog(std::string_view output);
+
 // One file each.
 void read_inspector(std::string_view text, const std::string& file, JobLog& job);
 void read_inspector_prometheus(std::string_view text, const std::string& file, JobLog& job);
@@ -59,6 +63,7 @@ void read_goal_binary(std::string_view text, const std::string& file, JobLog& jo
 void read_horovod(std::string_view text, const std::string& file, JobLog& job);
 void read_mpip(std::string_view text, const std::string& file, JobLog& job);
 void read_ompi_monitoring(std::string_view text, const std::string& file, JobLog& job);
+void read_pytorch_watchdog(std::string_view text, const std::string& file, JobLog& job);
 void read_own_records(std::string_view text, const std::string& file, JobLog& job);
 void read_mpi_profile(std::string_view text, const std::string& file, JobLog& job);
 void read_liballprof(std::string_view text, const std::string& file, JobLog& job);

@@ -68,11 +68,17 @@ void find_missing(const JobLog& job, const JobRanks& ranks, int communicator, co
   const JobCommunicator& one = job.communicators[static_cast<std::size_t>(communicator)];
   const std::set<int> logged = logged_ranks(job);
   const int members = std::max(one.ranks, static_cast<int>(one.members.size()));
+  const bool are_renumbered = std::any_of(
+      issued.latest.begin(), issued.latest.end(),
+      [&](const auto& heard) { return ranks.in_job(communicator, heard.first) != heard.first; });
   for (int rank = 0; rank < members; ++rank) {
     const auto latest = issued.latest.find(rank);
     const int in_job = ranks.in_job(communicator, rank);
     if (latest == issued.latest.end()) {
-      (logged.contains(in_job) ? found.missing : found.unheard).push_back(in_job);
+      // Which rank of the job it is, a list of the members would say.
+      if (are_renumbered && one.members.empty()) continue;
+      const bool was_heard = logged.contains(in_job) && !one.heard_when_stuck;
+      (was_heard ? found.missing : found.unheard).push_back(in_job);
     } else if (latest->second < *issued.first_open) {
       found.missing.push_back(in_job);
     }

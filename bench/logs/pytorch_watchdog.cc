@@ -1,0 +1,331 @@
+// What PyTorch's watchdog and torchrun write into a job's output when it stands still or ends:
+// which collective each rank waits in, how far it has come in it, and which rank failed first.
+//
+// A message stands anywhere in a line, behind whatever a launcher puts before it. Its rank is that
+// of the process group: "[rank12]:" before it, where it is there, is the rank in the job. The line
+// of the timeout has no group; the next one of the rank with that number names it.
+// Source: pytorch/pytorch, torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp and TraceUtils.h
+// of 1.12 to 2.9, torch/distributed/elastic/multiprocessing/errors.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "bench/logs/log_readers.h"
+#include "core/parse.h"
+#include "core/plain_text.h"
+
+namespace collbench {
+namespace {
+
+constexpr int most_watched_ranks = 1 << 20;
+
+/// The number behind `key`, from the first digit or minus on that follows it at once.
+std::optional<std::int64_t> number_behind(std::string_view text, std::string_view key) {
+  const std::size_t at = text.find(key);
+  if (at == text.npos) return std::nullopt;
+  text.remove_prefix(at + key.size());
+  const std::size_t end = text.find_first_not_of("-0123456789");
+  return integer_in(text.substr(0, end), -1);
+}
+
+/// "[0, 3, 12]" at the first bracket.
+std::vector<int> listed_ranks(std::string_view text) {
+  const std::size_t open = text.find('[');
+  std::vector<int> ranks;
+  if (open == text.npos) return ranks;
+  text = text.substr(open + 1, text.find(']', open) - open - 1);
+  for (const std::string& word : split_at(text, ',')) {
+    if (const auto rank = small_integer_in(trimmed(word), 0, most_watched_ranks)) {
+      ranks.push_back(*rank);
+    }
+  }
+  return ranks;
+}
+
+/// The process group before a message, "[PG ID 1 PG GUID 5(tp) Rank 3]" or of older versions
+/// "[PG 1 Rank 3]", "[Rank 3]".
+struct WatchedGroup {
+  std::string id;    // empty: not said
+  std::string name;  // likewise
+  int rank = -1;     // in the group
+  int job_rank = -1;
+};
+
+WatchedGroup watched_group(std::string_view line) {
+  WatchedGroup found;
+  if (const auto rank = number_behind(line, "[rank")) found.job_rank = static_cast<int>(*rank);
+  const std::size_t group = line.find("[PG ");
+  std::string_view inside = line.substr(group == line.npos ? 0 : group + 4);
+  if (group != line.npos) {
+    inside = inside.substr(0, inside.find(']'));
+    const std::size_t guid = inside.find("GUID ");
+    const std::string_view id = guid == inside.npos ? inside : inside.substr(guid + 5);
+    found.id = printable(id.substr(0, id.find_first_of(" (")));
+    const std::size_t open = id.find('(');
+    if (open != id.npos) found.name = printable(id.substr(open + 1, id.find(')') - open - 1));
+  }
+  if (const auto rank = number_behind(inside, "Rank ")) found.rank = static_cast<int>(*rank);
+  if (found.rank > most_watched_ranks || found.job_rank > most_watched_ranks) return {};
+  if (found.job_rank < 0) found.job_rank = found.rank;
+  return found;
+}
+
+/// Where a rank of a group is.
+struct WatchedRank {
+  int job_rank = -1;
+  std::optional<std::int64_t> waits_in;
+  std::int64_t enqueued = -1;
+  std::int64_t completed = -1;  // -1: not said
+};
+struct WatchedCall {
+  LoggedKind kind = LoggedKind::other;
+  std::int64_t bytes = 0;
+};
+
+class WatchdogReader {
+ public:
+  WatchdogReader(const std::string& file, JobLog& job) : file_(file), job_(job) {}
+
+  void take(std::string_view line) {
+    if (line.find("Watchdog caught collective operation timeout") != line.npos) {
+      take_timeout(line);
+    } else if (line.find("ast enqueued ") != line.npos) {
+      take_state(line);
+    } else if (line.find(" collective #") != line.npos ||
+               line.find("are the lagging") != line.npos) {
+      take_desync(line);
+    } else {
+      take_root_cause(trimmed(line));
+    }
+  }
+
+  void finish() {
+    for (const auto& [rank, timeout] : unplaced_) place(likely_group(rank), "", rank, timeout);
+    bool waits = false;
+    for (const auto& [id, group] : groups_) waits = add_group(id, group) || waits;
+    if (waits) {
+      job_.note_once(
+          "PyTorch's watchdog does not say how many ranks a group has: as many as the highest that "
+          "it names; nor the type of elements: sizes are those of 4 bytes each");
+    }
+  }
+
+ private:
+  struct Timeout {
+    std::int64_t sequence = 0;
+    int rank = -1;  // in the group
+    WatchedCall call;
+  };
+  struct Group {
+    std::string name;
+    std::map<int, WatchedRank> ranks;
+    std::map<std::pair<int, std::int64_t>, WatchedCall> calls;  // by rank and number
+  };
+
+  void take_timeout(std::string_view line) {
+    const WatchedGroup group = watched_group(line);
+    const auto sequence = number_behind(line, "SeqNum=");
+    if (group.job_rank < 0 || !sequence) {
+      ++job_.left_out["timeouts of PyTorch's watchdog without rank or number"];
+      return;
+    }
+    const std::size_t name = line.find("OpType=");
+    Timeout timeout{*sequence, group.rank, {}};
+    if (name != line.npos) {
+      const std::string_view type = line.substr(name + 7);
+      timeout.call.kind = logged_kind(type.substr(0, type.find_first_of(",)")));
+    }
+    // A share of a rank is the smaller side; one of -1 is not said.
+    const std::int64_t in = number_behind(line, "NumelIn=").value_or(0);
+    const std::int64_t out = number_behind(line, "NumelOut=").value_or(in);
+    const std::int64_t elements = std::clamp<std::int64_t>(std::min(in, out), 0, 1LL << 48);
+    timeout.call.bytes = 4 * elements;
+    unplaced_[group.job_rank] = timeout;
+  }
+
+  void place(const std::string& id, const std::string& name, int job_rank, const Timeout& timeout) {
+    Group& group = groups_[id];
+    if (group.name.empty()) group.name = name;
+    WatchedRank& rank = group.ranks[timeout.rank];
+    rank.job_rank = job_rank;
+    rank.waits_in = std::min(rank.waits_in.value_or(timeout.sequence), timeout.sequence);
+    group.calls[{timeout.rank, timeout.sequence}] = timeout.call;
+  }
+
+  // "... at work: 5, last enqueued NCCL work: 7, last completed NCCL work: 4" in several wordings;
+  // a rank that was only asked to write its state says no work that it waits in.
+  void take_state(std::string_view line) {
+    const WatchedGroup found = watched_group(line);
+    const std::size_t at = line.find("ast enqueued ");
+    const auto enqueued = number_behind(line.substr(at), "work: ");
+    const std::size_t behind = line.find("last completed ");
+    const auto completed =
+        behind == line.npos ? std::nullopt : number_behind(line.substr(behind), "work: ");
+    if (found.rank < 0 || found.job_rank < 0 || !enqueued || !completed) {
+      ++job_.left_out["states of PyTorch's watchdog that were cut short"];
+      return;
+    }
+    Group& group = groups_[found.id];
+    current_ = found.id;
+    if (group.name.empty()) group.name = found.name;
+    WatchedRank& rank = group.ranks[found.rank];
+    rank.job_rank = found.job_rank;
+    rank.enqueued = std::max(rank.enqueued, *enqueued);
+    rank.completed = std::max(rank.completed, *completed);
+    const std::string_view before = line.substr(0, at);
+    auto sequence = number_behind(before, "work: ");
+    if (!sequence) sequence = number_behind(before, "work sequence id: ");
+    const auto timeout = unplaced_.find(found.job_rank);
+    if (timeout != unplaced_.end() && sequence == timeout->second.sequence) {
+      place(found.id, found.name, found.job_rank, timeout->second);
+      unplaced_.erase(timeout);
+    } else if (sequence) {
+      rank.waits_in = std::min(rank.waits_in.value_or(*sequence), *sequence);
+    }
+  }
+
+  // TORCH_NCCL_DESYNC_DEBUG: "[0, 2] finished collective #4, but didn't join collective #5".
+  void take_desync(std::string_view line) {
+    const bool never = line.find("are the lagging") != line.npos;
+    const bool joined = line.find("joined but didn't finish") != line.npos;
+    const bool left = line.find("but didn't join") != line.npos;
+    const auto number = number_behind(line, "collective #");
+    if (!(never || ((joined || left) && number))) return;
+    const std::size_t dash = line.rfind(" - ");
+    for (const int at : listed_ranks(line.substr(dash == line.npos ? 0 : dash))) {
+      WatchedRank& rank = groups_[current_].ranks[at];
+      rank.completed = std::max(rank.completed, never ? 0 : *number - (joined ? 1 : 0));
+      rank.enqueued = std::max(rank.enqueued, never ? 0 : *number);
+      if (joined) rank.waits_in = *number;
+    }
+  }
+
+  // Of torchrun's report: "rank      : 3 (local_rank: 3)", "exitcode  : -9 (pid: 812)".
+  void take_root_cause(std::string_view line) {
+    if (line.starts_with("Root Cause (first observed failure)")) {
+      first_failed_ = -1;
+      in_root_cause_ = true;
+    }
+    if (!in_root_cause_) return;
+    const std::size_t colon = line.find(": ");
+    if (colon == line.npos) return;
+    const std::string_view key = trimmed(line.substr(0, colon));
+    const std::string_view value = line.substr(colon + 2);
+    if (key == "host") failed_host_ = printable(trimmed(value));
+    if (key == "rank") first_failed_ = static_cast<int>(number_behind(line, ": ").value_or(-1));
+    if (key != "exitcode") return;
+    in_root_cause_ = false;
+    const auto code = integer_in_sign(value);
+    if (first_failed_ < 0 || first_failed_ > most_watched_ranks || !code) return;
+    constexpr int aborted = -6;  // by its watchdog: it waited for others
+    job_.note_once(fmt::format(
+        "torchrun: the first to fail was rank {}{}, {}", first_failed_,
+        failed_host_.empty() ? "" : " on " + failed_host_,
+        *code < 0 ? fmt::format("by signal {}", -*code) : fmt::format("with exit code {}", *code)));
+    if (*code < 0 && *code != aborted) job_.missing_ranks.push_back(first_failed_);
+  }
+
+  static std::optional<std::int64_t> integer_in_sign(std::string_view text) {
+    return integer_in(text.substr(0, text.find_first_not_of("-0123456789")), -255, 255);
+  }
+
+  /// Of a timeout whose group was cut off: the only one that the rank speaks of, else the only one.
+  std::string likely_group(int job_rank) const {
+    std::vector<std::string> of_rank;
+    for (const auto& [id, group] : groups_) {
+      const bool is_of_rank =
+          std::any_of(group.ranks.begin(), group.ranks.end(),
+                      [&](const auto& one) { return one.second.job_rank == job_rank; });
+      if (is_of_rank) of_rank.push_back(id);
+    }
+    if (of_rank.size() == 1) return of_rank.front();
+    return of_rank.empty() && groups_.size() == 1 ? groups_.begin()->first : "";
+  }
+
+  bool add_group(const std::string& id, const Group& group) {
+    std::optional<std::int64_t> first;
+    int ranks = 0;
+    for (const auto& [at, rank] : group.ranks) {
+      ranks = std::max(ranks, at + 1);
+      if (rank.waits_in) first = std::min(first.value_or(*rank.waits_in), *rank.waits_in);
+    }
+    if (!first) return false;
+    const std::string label = id.empty() ? "group without a name" : "group " + id;
+    const int communicator =
+        job_.communicator("PyTorch's " + label, group.name.empty() ? label : group.name, 0);
+    JobCommunicator& made = job_.communicators[static_cast<std::size_t>(communicator)];
+    made.ranks = std::max(made.ranks, ranks);
+    made.heard_when_stuck = true;
+    for (const auto& [at, rank] : group.ranks) {
+      LogRecord record;
+      record.communicator = communicator;
+      record.rank = at;
+      const int in_job = rank.job_rank < 0 ? at : rank.job_rank;
+      record.process = job_.process(fmt::format("PyTorch's rank {}", in_job));
+      JobProcess& process = job_.processes[static_cast<std::size_t>(record.process)];
+      process.name = printable(file_);
+      process.rank = in_job;
+      // One that is past the number that others wait in is not missing from it.
+      record.sequence = rank.waits_in.value_or(std::max(rank.completed, std::int64_t{0}));
+      const bool opened = rank.waits_in || rank.enqueued > rank.completed;
+      if (!rank.waits_in && (opened || record.sequence >= *first)) ++record.sequence;
+      record.state = rank.waits_in || record.sequence >= *first ? RecordState::scheduled
+                                                                : RecordState::completed;
+      const auto call = call_of(group, at, record.sequence);
+      record.kind = call.kind;
+      record.bytes = call.bytes;
+      job_.records.push_back(record);
+    }
+    return true;
+  }
+
+  /// Its own, else what another rank calls there.
+  static WatchedCall call_of(const Group& group, int rank, std::int64_t sequence) {
+    const auto own = group.calls.find({rank, sequence});
+    if (own != group.calls.end()) return own->second;
+    for (const auto& [at, call] : group.calls) {
+      if (at.second == sequence) return call;
+    }
+    return {};
+  }
+
+  const std::string& file_;
+  JobLog& job_;
+  std::map<std::string, Group> groups_;  // by id; empty: of lines that do not say it
+  std::map<int, Timeout> unplaced_;      // by rank in the job
+  std::string current_;                  // the group that a report of several lines is of
+  bool in_root_cause_ = false;
+  int first_failed_ = -1;
+  std::string failed_host_;
+};
+
+}  // namespace
+
+bool has_watchdog(std::string_view output) {
+  for (const std::string_view mark :
+       {"Watchdog caught collective operation timeout", "ast enqueued NCCL work: ",
+        "PG status: last enqueued work: ", "Root Cause (first observed failure):"}) {
+    if (output.find(mark) != output.npos) return true;
+  }
+  return false;
+}
+
+void read_pytorch_watchdog(std::string_view text, const std::string& file, JobLog& job) {
+  WatchdogReader reader(file, job);
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    if (line.find('\x1b') == line.npos) {
+      reader.take(line);
+    } else {
+      reader.take(without_terminal_codes(line));
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  reader.finish();
+}
+
+}  // namespace collbench

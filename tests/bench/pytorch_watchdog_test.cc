@@ -1,0 +1,229 @@
+// What PyTorch's watchdog and torchrun say of a job that stands still, in the wordings of their
+// versions.
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bench/logs/log_readers.h"
+#include "bench/logs/operations.h"
+#include "bench/logs/standstill.h"
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Key;
+using testing::Not;
+using testing::UnorderedElementsAre;
+
+JobLog job_of(const std::string& output) {
+  JobLog job;
+  read_log(output, "job.out", job);
+  return job;
+}
+
+Standstill standstill_in(const JobLog& job) { return standstill_of(job, JobRanks(job)); }
+Standstill standstill_in(const std::string& output) { return standstill_in(job_of(output)); }
+
+std::string timeout_of(int rank, int group_rank, int number, const std::string& type = "ALLREDUCE",
+                       int elements = 1000) {
+  return fmt::format(
+      "[rank{}]:[E321 02:07:08.408271257 ProcessGroupNCCL.cpp:632] [Rank {}] Watchdog caught "
+      "collective operation timeout: WorkNCCL(SeqNum={}, OpType={}, NumelIn={}, NumelOut={}, "
+      "Timeout(ms)=600000) ran for 600060 milliseconds before timing out.\n",
+      rank, group_rank, number, type, elements, elements);
+}
+
+std::string failure_of(int rank, const std::string& group, int group_rank, int number) {
+  return fmt::format(
+      "[rank{}]:[E321 02:07:08.414640780 ProcessGroupNCCL.cpp:2271] [PG ID 7 PG GUID {} Rank {}]  "
+      "failure detected by watchdog at work sequence id: {} PG status: last enqueued work: {}, "
+      "last completed work: {}\n",
+      rank, group, group_rank, number, number, number - 1);
+}
+
+std::string dump_of(int rank, int enqueued, int completed) {
+  return fmt::format(
+      "[rank{0}]:[E901 05:20:03.118859045 ProcessGroupNCCL.cpp:1746] [PG ID 0 PG GUID "
+      "0(default_pg) Rank {0}] Received a dump signal due to a collective timeout from  rank 3 and "
+      "we will try our best to dump the debug info. Last enqueued NCCL work: {1}, last completed "
+      "NCCL work: {2}.This is most likely caused by\n",
+      rank, enqueued, completed);
+}
+
+std::string torchruns_report(int rank, int exit_code) {
+  return fmt::format(
+      "Root Cause (first observed failure):\n[0]:\n  time      : 2025-05-21_15:43:03\n"
+      "  host      : node-7\n  rank      : {} (local_rank: 0)\n  exitcode  : {} (pid: 14750)\n"
+      "  error_file: <N/A>\n",
+      rank, exit_code);
+}
+
+TEST(PytorchWatchdogTest, ARankThatHasNotIssuedWhatOthersWaitInIsMissing) {
+  const Standstill found = standstill_in(
+      "epoch 3, loss 0.7\n" + timeout_of(3, 3, 167) + failure_of(3, "0(default_pg)", 3, 167) +
+      dump_of(0, 167, 166) + dump_of(1, 166, 166) + dump_of(2, 170, 166));
+  EXPECT_EQ(found.sequence, 167);
+  EXPECT_EQ(found.communicator, "default_pg");
+  EXPECT_THAT(found.missing, ElementsAre(1));
+  EXPECT_THAT(found.unheard, IsEmpty());
+  EXPECT_THAT(found.mismatches, IsEmpty());
+}
+
+TEST(PytorchWatchdogTest, OfARankThatSaysNothingNothingIsSaid) {
+  // Rank 0 waits in another group, rank 1 in none.
+  const Standstill found =
+      standstill_in(timeout_of(2, 2, 9) + failure_of(2, "4(dp)", 2, 9) + timeout_of(3, 3, 9) +
+                    failure_of(3, "4(dp)", 3, 9) + failure_of(0, "9(tp)", 0, 3));
+  EXPECT_EQ(found.sequence, 9);
+  EXPECT_EQ(found.communicator, "dp");
+  EXPECT_THAT(found.missing, IsEmpty());
+  EXPECT_THAT(found.unheard, ElementsAre(0, 1));
+}
+
+TEST(PytorchWatchdogTest, RanksOfASubgroupAreThoseOfTheJob) {
+  const JobLog job = job_of(
+      timeout_of(97, 1, 4) + failure_of(97, "12(ep)", 1, 4) +
+      "[rank105]:[E1 ProcessGroupNCCL.cpp:1] [PG ID 3 PG GUID 12(ep) Rank 2] Received a dump "
+      "signal due to a collective timeout from this local rank. Last enqueued NCCL work: 3, last "
+      "completed NCCL work: 3.\n");
+  const Standstill found = standstill_in(job);
+  EXPECT_THAT(found.missing, ElementsAre(105));
+  EXPECT_THAT(found.unheard, IsEmpty());  // which rank of the job has number 0 there?
+}
+
+struct Wording {
+  const char* name;
+  const char* of_rank_1;  // waits in 58
+  const char* of_rank_2;  // has ended 57 and is not in 58
+};
+void PrintTo(const Wording& wording, std::ostream* out) { *out << wording.name; }
+
+class PytorchWordings : public testing::TestWithParam<Wording> {};
+
+TEST_P(PytorchWordings, MeanTheSame) {
+  const Standstill found = standstill_in(std::string(GetParam().of_rank_1) + GetParam().of_rank_2);
+  EXPECT_EQ(found.sequence, 58);
+  EXPECT_THAT(found.missing, ElementsAre(2));
+  EXPECT_THAT(found.unheard, ElementsAre(0));
+}
+
+constexpr const char* desync =
+    "\t - [1] Timeout at collective: ALLREDUCE, #58\n"
+    "\t - To our best knowledge, the lagging/dead/mismatched ranks that caused the desync are:\n"
+    "\t     [2] finished collective #57, but didn't join collective #58 (count from 1)\n";
+
+INSTANTIATE_TEST_SUITE_P(
+    Versions, PytorchWordings,
+    testing::Values(
+        Wording{"desync_2_3",
+                "[rank1]:[E1 ProcessGroupNCCL.cpp:1664] [PG 0 (default_pg) Rank 1] Exception "
+                "(either an error or timeout) detected by watchdog at work: 58, last enqueued NCCL "
+                "work: 60, last completed NCCL work: 57.\n",
+                desync},
+        Wording{"desync_1_13",
+                "[E ProcessGroupNCCL.cpp:737] [Rank 1] Watchdog caught collective operation "
+                "timeout: WorkNCCL(SeqNum=58, OpType=ALLREDUCE, Timeout(ms)=1800000) ran for "
+                "1802212 milliseconds before timing out.\n",
+                desync},
+        Wording{"timeout_2_2",
+                "[rank1]:[E1 ProcessGroupNCCL.cpp:1709] [PG 0 Rank 1] Timeout at NCCL work: 58, "
+                "last enqueued NCCL work: 58, last completed NCCL work: 57.\n",
+                "[rank2]:[E1 ProcessGroupNCCL.cpp:1] [PG 0 Rank 2] Received a dump signal from "
+                "this local rank. Last enqueued NCCL work: 57, last completed NCCL work: 57.\n"},
+        Wording{"ray_with_colours",
+                "\x1b[36m(Worker pid=31, ip=10.1.2.6)\x1b[0m [rank1]:[E1 ProcessGroupNCCL.cpp:1] "
+                "[PG ID 0 PG GUID 0(default_pg) Rank 1]  failure detected by watchdog at work "
+                "sequence id: 58 PG status: last enqueued work: 58, last completed work: 57\n",
+                "\x1b[36m(Worker pid=32, ip=10.1.2.6)\x1b[0m [rank2]:[E1 ProcessGroupNCCL.cpp:1] "
+                "[PG ID 0 PG GUID 0(default_pg) Rank 2] Received a dump signal due to a collective "
+                "timeout from  rank 1. Last enqueued NCCL work: 57, last completed NCCL work: "
+                "57.\n"}),
+    [](const auto& wording) { return wording.param.name; });
+
+TEST(PytorchWatchdogTest, ATimeoutWhoseGroupWasCutOffIsOfTheGroupOfItsRank) {
+  const Standstill found =
+      standstill_in(timeout_of(0, 0, 7) + failure_of(0, "0(default_pg)", 0, 7) + dump_of(1, 6, 6) +
+                    timeout_of(2, 2, 7));
+  EXPECT_THAT(found.missing, ElementsAre(1));
+  EXPECT_THAT(found.unheard, IsEmpty());
+}
+
+TEST(PytorchWatchdogTest, ARankThatIsPastItIsNotMissing) {
+  const Standstill found =
+      standstill_in(timeout_of(0, 0, 7) + failure_of(0, "0(default_pg)", 0, 7) + dump_of(1, 7, 7));
+  EXPECT_EQ(found.sequence, 7);
+  EXPECT_THAT(found.missing, IsEmpty());
+  EXPECT_THAT(found.mismatches, IsEmpty());
+}
+
+TEST(PytorchWatchdogTest, RanksThatCallDifferentCollectivesDisagree) {
+  const Standstill found =
+      standstill_in(timeout_of(0, 0, 57, "ALLGATHER", 1) + timeout_of(1, 1, 57, "ALLREDUCE", 1024));
+  EXPECT_THAT(found.mismatches, UnorderedElementsAre(HasSubstr("all-gather of 4 B by rank 0"),
+                                                     HasSubstr("all-reduce of 4 KiB by rank 1")));
+}
+
+TEST(PytorchWatchdogTest, TheShareOfOneRankIsTheSmallerSide) {
+  const JobLog job = job_of(
+      "[rank0]: [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3, "
+      "OpType=_REDUCE_SCATTER_BASE, NumelIn=4096, NumelOut=512, Timeout(ms)=1) ran\n");
+  ASSERT_EQ(job.records.size(), 1U);
+  EXPECT_EQ(job.records[0].kind, LoggedKind::reduce_scatter);
+  EXPECT_EQ(job.records[0].bytes, 2048);
+}
+
+TEST(PytorchWatchdogTest, WhatTorchrunSawFailFirstIsNamed) {
+  const JobLog killed = job_of(torchruns_report(5, -9));
+  EXPECT_THAT(killed.missing_ranks, ElementsAre(5));
+  EXPECT_THAT(killed.notes, Contains(HasSubstr("rank 5 on node-7, by signal 9")));
+  const JobLog raised = job_of(torchruns_report(5, 1));
+  EXPECT_THAT(raised.missing_ranks, IsEmpty());
+  EXPECT_THAT(raised.notes, Contains(HasSubstr("rank 5 on node-7, with exit code 1")));
+}
+
+TEST(PytorchWatchdogTest, ARankThatItsWatchdogEndedIsNotTheOneThatFailed) {
+  EXPECT_THAT(job_of(torchruns_report(5, -6)).missing_ranks, IsEmpty());
+}
+
+TEST(PytorchWatchdogTest, OneOutputMayHaveMessagesOfNcclToo) {
+  const JobLog job = job_of("node-a:41:90 [0] NCCL INFO Using network Socket\n" +
+                            timeout_of(0, 0, 7) + dump_of(1, 6, 6));
+  EXPECT_THAT(job.formats, ElementsAre("NCCL_DEBUG", "PyTorch's watchdog"));
+  EXPECT_THAT(job.hosts, Contains(Key("node-a")));
+  EXPECT_EQ(job.files, 1);
+  EXPECT_EQ(standstill_in(job).sequence, 7);
+}
+
+TEST(PytorchWatchdogTest, MessagesFarBehindTheBeginAreFound) {
+  std::string output;
+  while (output.size() < 100'000) output += "step 100, loss 0.25\n";
+  EXPECT_EQ(standstill_in(output + timeout_of(0, 0, 7)).sequence, 7);
+  EXPECT_THROW(job_of(output), InvalidArgument);
+}
+
+TEST(PytorchWatchdogTest, MessagesThatWereCutShortAreCounted) {
+  const JobLog job =
+      job_of(timeout_of(0, 0, 7) +
+             "[rank1]: [Rank 1] Watchdog caught collective operation timeout: Wor\n"
+             "[rank2]: [PG 0 Rank 2] Timeout at NCCL work: 7, last enqueued NCCL wo");
+  EXPECT_THAT(job.left_out, Contains(Key(HasSubstr("without rank or number"))));
+  EXPECT_THAT(job.left_out, Contains(Key(HasSubstr("cut short"))));
+  EXPECT_EQ(job.records.size(), 1U);
+}
+
+TEST(PytorchWatchdogTest, GroupsInWhichNothingWaitsHaveNoRecords) {
+  const JobLog job = job_of(dump_of(0, 9, 9) + dump_of(1, 9, 9));
+  EXPECT_THAT(job.records, IsEmpty());
+  EXPECT_FALSE(standstill_in(job).sequence);
+}
+
+}  // namespace
+}  // namespace collbench
