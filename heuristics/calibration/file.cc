@@ -46,6 +46,9 @@ std::string machine_part(const FittedMachine& m) {
   if (m.overhead.value > 0) {
     text += fmt::format("per_collective = \"{:.4g} us\"\n", m.overhead.value * 1e6);
   }
+  if (m.message_gap > Seconds{0}) {
+    text += fmt::format("message_gap = [\"0 us\", \"{:.4g} us\"]\n", m.message_gap.count() * 1e6);
+  }
   if (m.reduction_rate.value > 0) {
     text += fmt::format("reduction_rate = \"{:.4g} GB/s\"\n", m.reduction_rate.value * 1e-9);
   }

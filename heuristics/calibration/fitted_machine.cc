@@ -27,6 +27,13 @@ struct FittedRow {
   Schedule schedule;
 };
 
+/// TCP: as machines of Ethernet have it (topologies/ethernet-10g.toml); NCCL: its tuner's
+/// netOverhead (topologies/dgx-h100.toml). MPI's depends on its network, which tables do not say.
+Seconds gap_between_nodes(const std::string& library) {
+  if (library == "grpc" || library == "gloo") return Seconds{3.5e-6};
+  return library == "nccl" || library == "rccl" ? Seconds{1e-6} : Seconds{0};
+}
+
 std::vector<FittedRow> played_rows(const Calibration& calibration) {
   std::vector<FittedRow> played;
   for (const MeasuredMethod& measured : calibration.measured()) {
@@ -49,7 +56,9 @@ Prediction predicted(const FittedRow& played, const Costs4& costs) {
   link.name = "link";
   link.nominal = Bandwidth{1 / costs[2]};
   link.latency = Seconds{costs[1]};
+  link.level = played.row.scale.nodes > 1 ? 1 : 0;
   Machine machine{star(played.row.scale.ranks, link), {}, "", ""};
+  machine.costs.message_gap = {Seconds{0}, gap_between_nodes(played.row.library)};
   machine.costs.reduction_rate = Bandwidth{1 / costs[3]};
   machine.costs.per_collective = Seconds{costs[0]};
   VectorSpec work;
@@ -231,6 +240,7 @@ void take_size(std::span<const MeasuredTime> points, FittedMachine& machine) {
     const int nodes = std::max(row.scale.nodes, 1);
     machine.network = machine.network || nodes > 1;
     machine.ranks_per_node = std::max(machine.ranks_per_node, row.scale.ranks / nodes);
+    if (nodes > 1) machine.message_gap = gap_between_nodes(row.library);
   }
 }
 

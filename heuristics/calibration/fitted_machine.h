@@ -6,7 +6,8 @@
 // relative terms. Otherwise latencies are read off the trend of the method with the most points,
 // half of one for each way, and rates are the most that any size reached; they contain reductions
 // then. A system with a structure states its constants, of which those of a plain machine are
-// taken.
+// taken. The gap between messages is not fitted: it is what the technology has, by the library, and
+// none where that is not known.
 #pragma once
 
 #include <optional>
@@ -31,6 +32,7 @@ struct FittedMachine {
   FittedCost network_latency;  // there and back again is twice this
   FittedCost network_rate;     // of a node
   FittedCost reduction_rate;   // of a rank
+  Seconds message_gap{0};      // from one message of a rank to other nodes to its next
   std::string basis;           // in words: what it was fitted to
   double error = 0;            // median relative error of predict(); 0: not fitted to schedules
 };

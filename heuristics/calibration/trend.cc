@@ -21,13 +21,16 @@ enum Term : std::size_t {
   through,
   whole,
   memory,
-  chunks
+  chunks,
+  handed_on
 };
 
 constexpr double prior_weight = 0.02;
 constexpr double robust_beyond = 0.5;  // of the logarithm of a time
 /// us/B of adapters of 100 to 400 GB/s a node, which trees beyond two nodes cross once more.
 constexpr double passed_on = 5e-6;
+/// Bytes of a chunk of NCCL's LL, which goes to the next node when it is complete.
+constexpr double whole_chunk = 32768;
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
@@ -181,7 +184,8 @@ TermValues trend_basis(const Scale& scale, double bytes, bool goes_round) {
           nodes > 2 ? bytes : 0,
           bytes * doublings,
           bytes * (each - 1),
-          std::sqrt(bytes) * (1 + std::log2(ranks)) / 2};
+          std::sqrt(bytes) * (1 + std::log2(ranks)) / 2,
+          goes_round ? 0 : doublings * bytes / (1 + std::pow(bytes / whole_chunk, 3))};
 }
 
 Prior prior_for(const MethodKey& method) {
@@ -191,17 +195,18 @@ Prior prior_for(const MethodKey& method) {
   if (contains(library, "ccl") || contains(name, "nccl")) {
     // Start and latencies: NCCL 2.30.7, src/graph/tuning.cc, tree with LL: 6.8 us, twice 0.6 us per
     // further rank of a node, twice 5 us per doubling. Rates: A100 and NDR, as orders of magnitude.
-    TermValues costs = {6.8, 1.2, 10, 0.5, 4.3e-6, 2e-5, 2e-7, 1e-7, 1e-8, 0.05};
+    // A byte of LL is two on the wire, up the tree and down.
+    TermValues costs = {6.8, 1.2, 10, 0.5, 4.3e-6, 2e-5, 2e-7, 1e-7, 1e-8, 0.05, 5e-5};
     if (ring) costs[ring_latency] = 5.4;
     if (ring) costs[network_latency] = 3;
-    Prior prior = from_values(costs, {0.5, 0.8, 0.5, 1, 0.7, 1.5, 1.5, 1.5, 1.5, 1});
+    Prior prior = from_values(costs, {0.5, 0.8, 0.5, 1, 0.7, 1.5, 1.5, 1.5, 1.5, 1, 1.5});
     prior.goes_round = ring;
     return prior;
   }
   // Processors of 2015 to 2025 with adapters of 100 Gb/s, as orders of magnitude.
-  TermValues costs = {2, 0.3, 1.5, 0.1, 2e-4, 4e-4, 1e-5, 1e-5, 1e-6, 0.03};
+  TermValues costs = {2, 0.3, 1.5, 0.1, 2e-4, 4e-4, 1e-5, 1e-5, 1e-6, 0.03, 5e-5};
   if (ring) costs[ring_latency] = 2;
-  return from_values(costs, {1.5, 1, 1, 1.5, 1, 1.5, 2, 2, 2, 1});
+  return from_values(costs, {1.5, 1, 1, 1.5, 1, 1.5, 2, 2, 2, 1, 1.5});
 }
 
 Trend::Trend(std::span<const MeasuredTime> rows, Prior prior, std::span<const double> trust)

@@ -7,6 +7,7 @@
 //   start + node latency (p-1) + network latency log2 N + ring latency (N-1)
 //     + s [ 2(p-1)/p / node rate  +  2(R-1)/R / network rate (N > 1) ]
 //     + s (N > 2) x through   + s log2 N x whole   + s (p-1) x memory   + sqrt(s) chunks
+//     + s / (1 + (s / 32 KiB)^3) log2 N x handed on
 //
 // The ring's latency is that of rings, and of libraries on hosts. Where NCCL chooses it takes trees
 // rather than go round many nodes, so that nothing grows faster than the rounds of a tree; what
@@ -14,7 +15,9 @@
 // is expected to be another crossing of the adapters where nothing larger was measured. `through`:
 // nodes with two neighbours pass on what two nodes alone exchange directly; `whole`: algorithms
 // that send the whole vector in every round; `memory`: ranks that share the memory of a node;
-// `chunks`: a vector is cut into more pieces the longer it is, (1 + log2 R)/2 of them at once.
+// `chunks`: a vector is cut into more pieces the longer it is, (1 + log2 R)/2 of them at once;
+// `handed on`: the trees of NCCL's LL, each level of which waits for a whole chunk, while longer
+// vectors follow in pieces and leave LL (0 for rings and hosts).
 //
 // Costs are positive, so they are fitted as logarithms, to logarithms of times: a fit of relative
 // errors. Each has a prior, a value and how many times it may be off, which decides what the data
@@ -30,7 +33,7 @@
 
 namespace collbench {
 
-inline constexpr std::size_t trend_terms = 10;
+inline constexpr std::size_t trend_terms = 11;
 using TermValues = std::array<double, trend_terms>;
 
 /// What the costs are multiplied by. Nodes that are not known count as one. Without `goes_round`

@@ -31,9 +31,11 @@ struct TrueCosts {
 };
 
 /// What our algorithms would take on a star with these costs, one rank on each node.
-std::vector<MeasuredTime> measured_on(const TrueCosts& costs, bool network) {
+std::vector<MeasuredTime> measured_on(const TrueCosts& costs, bool network,
+                                      const char* library = "ours", Seconds gap = Seconds{0}) {
   LinkClass link;
   link.name = "link";
+  link.level = network ? 1 : 0;
   link.nominal = Bandwidth{costs.rate};
   link.latency = Seconds{costs.latency};
   std::vector<MeasuredTime> rows;
@@ -42,11 +44,12 @@ std::vector<MeasuredTime> measured_on(const TrueCosts& costs, bool network) {
       Machine machine{star(ranks, link), {}, "", ""};
       machine.costs.reduction_rate = Bandwidth{costs.reduction};
       machine.costs.per_collective = Seconds{costs.overhead};
+      machine.costs.message_gap = {Seconds{0}, gap};
       const Schedule schedule = make_schedule(algorithm, ranks);
       const std::vector<Host> hosts = place("row-major", ranks, machine.topology);
       for (std::int64_t bytes = 1 << 10; bytes <= 1 << 26; bytes *= 8) {
         MeasuredTime row;
-        row.library = "ours";
+        row.library = library;
         row.algorithm = algorithm;
         row.scale = {ranks, network ? ranks : 1};
         row.bytes = Bytes{bytes};
@@ -76,6 +79,33 @@ TEST(FittedMachineTest, FindsTheCostsOfTheMachineThatMeasured) {
       EXPECT_THAT(fitted.basis, AllOf(HasSubstr("halving-doubling"), HasSubstr("ring")));
     }
   }
+}
+
+// One-shot sends a message to every other rank at once, which latency would have to explain.
+TEST(FittedMachineTest, MessagesOverTcpAndOfNcclKeepTheGapOfTheirTechnologyBetweenNodes) {
+  const TrueCosts truth{10e-6, 5e-6, 1.25e9, 5e9};
+  struct Row {
+    const char* library;
+    double gap_us;
+  };
+  for (const Row& row : {Row{"grpc", 3.5}, Row{"nccl", 1}, Row{"ours", 0}}) {
+    const Seconds gap{row.gap_us * 1e-6};
+    const Calibration calibration(measured_on(truth, true, row.library, gap));
+    const FittedMachine fitted = fit_machine(calibration);
+    EXPECT_NEAR(fitted.network_latency.value / truth.latency, 1, 0.02) << row.library;
+    EXPECT_LT(fitted.error, 0.01) << row.library;
+    const Machine read =
+        machine_from_toml(to_toml(calibration, "made", "test"), "made.toml", {.workers = 16})
+            .machine;
+    const auto time = [&](const char* algorithm) {
+      return predict(make_schedule(algorithm, 16), read, place("row-major", 16, read.topology),
+                     {16, DataType::f32, "", true})
+          .time();
+    };
+    EXPECT_EQ(time("one-shot") > time("recursive-doubling"), row.gap_us > 3) << row.library;
+  }
+  const Calibration inside(measured_on(truth, false, "grpc"));
+  EXPECT_EQ(fit_machine(inside).message_gap, Seconds{0}) << "one node";
 }
 
 TEST(FittedMachineTest, AnErrorOfAFewRowsDoesNotMoveTheCosts) {

@@ -25,12 +25,13 @@ enum : std::size_t {
   through,
   whole,
   memory,
-  chunks
+  chunks,
+  handed_on
 };
 
 constexpr std::array<const char*, trend_terms> term_names = {
-    "start",        "node latency", "network latency", "ring latency", "node rate",
-    "network rate", "through",      "whole",           "memory",       "chunks"};
+    "start",   "node latency", "network latency", "ring latency", "node rate", "network rate",
+    "through", "whole",        "memory",          "chunks",       "handed on"};
 
 MethodKey method_named(const char* library, const char* algorithm) {
   return {"", library, algorithm, "", DataType::f32, ReduceOp::sum, false};
@@ -111,6 +112,24 @@ TEST(TrendTest, WhatNcclChoosesGrowsNoFasterThanTheRoundsOfATree) {
   };
   EXPECT_LT(growth("auto"), 3.001) << "the doublings of the nodes";
   EXPECT_GT(growth("ring"), 10);
+}
+
+TEST(TrendTest, AChunkOfLlIsHandedOnWholeAtEachLevelOfATreeAndLongVectorsInPieces) {
+  const Prior prior = prior_for(method_named("nccl", "auto"));
+  TermValues truth = prior.mean;
+  truth[handed_on] = std::log(6e-4);  // 10 us for 16 KiB and level, as on ABCI's V100
+  truth[chunks] = std::log(1e-3);
+  const Trend trend(trend_rows(truth, {{4, 1}, {8, 2}, {16, 4}}, prior.goes_round), prior);
+  const auto longer = [&](double bytes) {  // us for each doubling from 4 to 32 nodes
+    const auto at = [&](int nodes) {
+      return 1e6 * std::exp(trend.log_time({4 * nodes, nodes}, bytes));
+    };
+    return (at(32) - at(4)) / 3;
+  };
+  EXPECT_NEAR(longer(1 << 10), 10.6, 1) << "latency";
+  EXPECT_NEAR(longer(1 << 14), 10 + 8.7, 1.5);
+  EXPECT_LT(longer(1 << 24), 0.01 * 6e-4 * (1 << 24)) << "a chunk is little of them";
+  EXPECT_EQ(trend_basis({16, 4}, 1 << 14, true)[handed_on], 0) << "rings and hosts";
 }
 
 TEST(TrendTest, KeepsThePriorThatExplainsTheTimes) {
