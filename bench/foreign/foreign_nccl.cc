@@ -1,8 +1,11 @@
 // nccl-tests' text: "# Rank 0 Group 0 Pid 5 on host device 0 [..] name" lines, then rows
 //   size count type redop [root] | time algbw busbw #wrong | time algbw busbw #wrong
 // of which the second half may be missing, a half may be N/A, and older versions have no root. With
-// -I a half goes on with i_min i_max and others, which the heading names.
+// -I a half goes on with i_min i_max and others, which the heading names. Where a table was pasted
+// without the lines of its ranks, the ratio of bus bandwidth and algorithm bandwidth, 2 (n - 1) / n
+// for an all-reduce, says how many there are, if its digits leave one number.
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include <fmt/format.h>
@@ -27,6 +30,39 @@ bool is_row(const std::vector<std::string_view>& words) {
          !begins_as_one(words[3]);
 }
 
+/// Of tables that went through Markdown, which takes the '#' away.
+bool is_bare_comment(const std::vector<std::string_view>& words) {
+  return words.front() == "nThread" || words.front() == "size" ||
+         (words.front() == "Rank" && words.size() > 2 && words[2] == "Group");
+}
+
+/// How many ranks make busbw = 2 (n - 1) / n algbw, by two figures and how far they were rounded.
+class RanksByRatio {
+ public:
+  void add(std::string_view algbw, std::string_view busbw) {
+    const auto algorithm = number_in(algbw, 0);
+    const auto bus = number_in(busbw, 0);
+    if (!algorithm || !bus || *algorithm <= last_digit(algbw) / 2) return;
+    least_ =
+        std::max(least_, (*bus - last_digit(busbw) / 2) / (*algorithm + last_digit(algbw) / 2));
+    most_ = std::min(most_, (*bus + last_digit(busbw) / 2) / (*algorithm - last_digit(algbw) / 2));
+  }
+  /// 0: several fit, or none.
+  int ranks() const {
+    if (least_ > most_ || most_ >= 2 || least_ <= 0) return 0;
+    const double first = std::ceil(2 / (2 - least_) - 1e-9);
+    return first > 2 && first == std::floor(2 / (2 - most_) + 1e-9) ? static_cast<int>(first) : 0;
+  }
+
+ private:
+  static double last_digit(std::string_view number) {
+    const std::size_t point = number.find('.');
+    return point == number.npos ? 1 : std::pow(10, -static_cast<double>(number.size() - point - 1));
+  }
+  double least_ = 0;
+  double most_ = 2;
+};
+
 class NcclText {
  public:
   explicit NcclText(const std::string& file) : file_(file) { table_.name = file; }
@@ -37,6 +73,10 @@ class NcclText {
       const auto words = split_at_blanks(line.text);
       if (words.front().front() == '#') {
         read_comment(words);
+      } else if (is_bare_comment(words)) {
+        std::vector<std::string_view> comment{"#"};
+        comment.insert(comment.end(), words.begin(), words.end());
+        read_comment(comment);
       } else if (is_row(words)) {
         read_row(words, fmt::format("{}:{}", file_, line.number));
       }
@@ -90,6 +130,7 @@ class NcclText {
       const auto found = std::find(first, second, name);
       return found == second ? 0 : static_cast<std::size_t>(found - first);
     };
+    heading_ = column("error") > 0 ? "error" : "#wrong";
     least_ = column("i_min");
     most_ = column("i_max");
   }
@@ -101,6 +142,11 @@ class NcclText {
     row_ = MeasuredTime();
     row_.algorithm = std::string(words[3]);
     row_.library = std::string(words[5].substr(0, words[5].find(',')));
+  }
+
+  /// Before 2.13 the column is the largest deviation, of which 0.01 is allowed for any type.
+  std::int64_t wrong_elements(double figure) const {
+    return heading_ == "error" ? static_cast<std::int64_t>(figure > 0.01) : whole_count(figure);
   }
 
   void read_row(const std::vector<std::string_view>& words, const std::string& place) {
@@ -115,7 +161,8 @@ class NcclText {
       if (words[at] != "N/A") {
         MeasuredTime half = timed(row, table_number(words[at], "the time", place), in_place, place);
         const std::string_view wrong = words[at + 3];
-        if (wrong != "N/A") half.wrong = whole_count(table_number(wrong, "#wrong", place));
+        by_ratio_.add(words[at + 1], words[at + 2]);
+        if (wrong != "N/A") half.wrong = wrong_elements(table_number(wrong, heading_, place));
         if (least_ > 0 && most_ > 0) {
           half.low = Seconds{table_number(words[at + least_], "i_min", place) * 1e-6};
           half.high = Seconds{table_number(words[at + most_], "i_max", place) * 1e-6};
@@ -128,6 +175,12 @@ class NcclText {
 
   /// What comments after the rows may have said holds for all rows of a part.
   void end_part() {
+    if (ranks_ == 0 && parted_ < table_.times.size() && (ranks_ = by_ratio_.ranks()) > 0) {
+      table_.notes.push_back(
+          fmt::format("{}: {} ranks, by busbw and algbw of an all-reduce; it does not state them",
+                      file_, ranks_));
+    }
+    by_ratio_ = {};
     for (; parted_ < table_.times.size(); ++parted_) {
       table_.times[parted_].scale = {ranks_, static_cast<int>(hosts_.size())};
       table_.times[parted_].library = row_.library;
@@ -142,7 +195,9 @@ class NcclText {
   MeasuredTime row_ = mean_of("nccl");
   std::size_t parted_ = 0;  // rows that have their scale
   int ranks_ = 0;
+  RanksByRatio by_ratio_;
   std::set<std::string> hosts_;
+  std::string heading_ = "#wrong";
   std::size_t half_ = 4;   // columns
   std::size_t least_ = 0;  // of i_min and i_max in a half; 0: not there
   std::size_t most_ = 0;

@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "bench/foreign/foreign_readers.h"
+#include "bench/foreign/launcher_tags.h"
 #include "bench/records/record_file.h"
 #include "core/error.h"
 #include "core/input_file.h"
@@ -130,7 +131,7 @@ std::string foreign_format(std::string_view text) {
 MeasuredTable read_foreign(std::string_view text, const std::string& file,
                            const TableHints& hints) {
   // A log may have been written through a terminal.
-  const std::string plain = without_terminal_codes(text);
+  const std::string plain = without_launcher_tags(without_terminal_codes(text));
   using Reader = MeasuredTable (*)(std::string_view text, const std::string& file);
   static const std::map<std::string_view, Reader> readers = {
       {"nccl-tests", read_nccl_text},

@@ -8,6 +8,7 @@
 
 #include "bench/foreign/foreign_readers.h"
 #include "bench/foreign/foreign_tables.h"
+#include "bench/foreign/launcher_tags.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/parse.h"
@@ -208,7 +209,7 @@ TimesRequest parse_times_request(const std::string& label, const std::string& te
 
 std::vector<NamedTimes> read_named_times(const TimesRequest& request, std::string_view text,
                                          const std::string& place) {
-  const std::string plain = without_terminal_codes(text);
+  const std::string plain = without_launcher_tags(without_terminal_codes(text));
   std::vector<NamedTimes> joined;
   std::map<std::string, std::size_t> seen;
   for (NamedTimes& one : request.format->read(plain, request.columns, place)) {

@@ -1,0 +1,160 @@
+// Tables as people have them: behind a launcher's tags, or pasted into a ticket without their head.
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bench/foreign/foreign_tables.h"
+#include "bench/foreign/launcher_tags.h"
+#include "core/error.h"
+
+namespace collbench {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr const char* heading =
+    "#       size         count      type   redop    root     time   algbw   busbw #wrong     time "
+    " "
+    " algbw   busbw #wrong\n";
+constexpr const char* devices =
+    "#  Rank  0 Group  0 Pid 41 on a device  0 [0x19] NVIDIA H100 80GB HBM3\n"
+    "#  Rank  1 Group  0 Pid 42 on b device  0 [0x19] NVIDIA H100 80GB HBM3\n";
+constexpr const char* rows =
+    "     1048576        262144     float     sum      -1    120.5    8.70    8.70      0    118.5 "
+    "  "
+    " 8.85    8.85      0\n"
+    "    16777216       4194304     float     sum      -1   1320.5   12.70   12.70      0   1318.5 "
+    "  "
+    "12.72   12.72      0\n";
+
+/// `text` with `tag` before each line.
+std::string tagged(const std::string& text, const std::string& tag) {
+  std::string out;
+  std::size_t begin = 0;
+  for (std::size_t end; (end = text.find('\n', begin)) != text.npos; begin = end + 1) {
+    out += tag + text.substr(begin, end - begin + 1);
+  }
+  return out;
+}
+
+/// A table of a half whose bandwidths are of `ranks` by nccl-tests' formula, printed as it prints.
+std::string table_of(int ranks, int digits = 2) {
+  std::string text = heading;
+  for (const double algbw : {3.217, 48.32, 190.14}) {
+    text += fmt::format("  1048576  262144  float  sum  -1  {:.1f}  {:.{}f}  {:.{}f}  0\n",
+                        1048.576 / algbw, algbw, digits, 2 * (ranks - 1.0) / ranks * algbw, digits);
+  }
+  return text;
+}
+
+MeasuredTable read(const std::string& text, TableHints hints = {}) {
+  return read_foreign(text, "table.txt", hints);
+}
+
+class LauncherTags : public testing::TestWithParam<const char*> {};
+
+TEST_P(LauncherTags, AreNoPartOfTheTable) {
+  const std::string tag = GetParam();
+  // Other ranks' lines stand among them, and lines that nobody tagged.
+  const std::string other = tag.front() == '[' ? "[1,17]<stdout>:" : "17: ";
+  const MeasuredTable table = read("srun: job 17 queued\n" + tagged(devices, tag) +
+                                   tagged(rows, other) + tagged(heading, tag) + tagged(rows, tag));
+  ASSERT_EQ(table.times.size(), 4U);
+  EXPECT_EQ(table.times[0].scale.ranks, 2);
+  EXPECT_EQ(table.times[0].scale.nodes, 2);
+  EXPECT_EQ(table.hardware, "NVIDIA H100 80GB HBM3");
+  EXPECT_DOUBLE_EQ(table.times[0].time.count(), 120.5e-6);
+}
+
+INSTANTIATE_TEST_SUITE_P(Launchers, LauncherTags,
+                         testing::Values("[1,0]<stdout>:", "[prte-n1-41@1,0]<stdout>: ", "[0]",
+                                         "[0] ", "0: ", "  0: "));
+
+TEST(LauncherTagsTest, OnesWithinALineAreBlanks) {
+  const MeasuredTable table = read(
+      tagged(devices, "[0]") + tagged(heading, "[0]") +
+      "[0]  2097152  524288  float  sum  -1[0]  2325.3  0.90  0.90  0[0]  416.7  5.03  5.03  0\n");
+  ASSERT_EQ(table.times.size(), 2U);
+  EXPECT_DOUBLE_EQ(table.times[1].time.count(), 416.7e-6);
+}
+
+TEST(LauncherTagsTest, NumbersOfLinesStay) {
+  const std::string text = tagged(std::string(devices) + heading, "0: ") +
+                           "0:  1048576  262144  float  sum  -1  fast  0.90  0.90  0\n";
+  try {
+    read(text);
+    FAIL() << "'fast' is no time";
+  } catch (const InvalidArgument& e) {
+    EXPECT_THAT(e.what(), HasSubstr("table.txt:4"));
+  }
+}
+
+TEST(LauncherTagsTest, ATextWhoseHeadingHasNoneIsAsItWas) {
+  for (const std::string& text :
+       {std::string(heading) + rows, std::string("{\"busbw\": 3}\n"),
+        std::string("[17:03:11] busbw\n[17:03:12] 3\n"), std::string("size: busbw\n"),
+        std::string("[0x19] busbw\n"), std::string()}) {
+    EXPECT_EQ(without_launcher_tags(text), text);
+  }
+}
+
+TEST(LauncherTagsTest, TablesOfOsuMayHaveThemToo) {
+  const MeasuredTable table =
+      read(tagged("# OSU MPI Allreduce Latency Test v7.3\n# Size       Avg Latency(us)\n4  2.91\n"
+                  "8  2.95\n",
+                  "[1,0]<stdout>:"),
+           {.ranks = 4});
+  EXPECT_EQ(table.times.size(), 2U);
+}
+
+TEST(PastedTableTest, WithoutTheHashesItSaysItsRanksAndHardware) {
+  std::string text = std::string(devices) + heading + rows;
+  std::erase(text, '#');
+  const MeasuredTable table = read(text);
+  EXPECT_EQ(table.times.at(0).scale.ranks, 2);
+  EXPECT_EQ(table.hardware, "NVIDIA H100 80GB HBM3");
+}
+
+TEST(PastedTableTest, TheBandwidthsTellTheRanksWhereNothingElseDoes) {
+  for (const int ranks : {3, 4, 8, 16, 24, 64, 72}) {
+    const MeasuredTable table = read(table_of(ranks));
+    EXPECT_EQ(table.times.at(0).scale.ranks, ranks);
+    EXPECT_THAT(table.notes, Contains(HasSubstr(fmt::format("{} ranks, by busbw", ranks))));
+  }
+}
+
+TEST(PastedTableTest, WhereTheirDigitsLeaveSeveralRanksAreAskedFor) {
+  // Of 2 ranks the table of a broadcast or reduce has the same ratio.
+  for (const std::string& text : {table_of(512), table_of(64, 0), table_of(2)}) {
+    EXPECT_THROW(read(text), InvalidArgument);
+    EXPECT_EQ(read(text, {.ranks = 2}).times.at(0).scale.ranks, 2);
+  }
+}
+
+TEST(PastedTableTest, OfOldVersionsTheLastColumnIsADeviation) {
+  const auto wrong_with = [](const std::string& deviation) {
+    const MeasuredTable table = read(
+        "#   size  count  type  redop  time  algbw  busbw  error\n  1048576  262144  float  sum  "
+        "120.5  8.70  15.22  " +
+            deviation + "\n",
+        {.ranks = 8});
+    return table.times.at(0).is_wrong();
+  };
+  EXPECT_FALSE(wrong_with("2e-07"));
+  EXPECT_TRUE(wrong_with("1e+00"));
+}
+
+TEST(PastedTableTest, RanksThatAreStatedHold) {
+  const MeasuredTable table = read(devices + table_of(8));
+  EXPECT_EQ(table.times.at(0).scale.ranks, 2);
+  EXPECT_THAT(table.notes, IsEmpty());
+}
+
+}  // namespace
+}  // namespace collbench
