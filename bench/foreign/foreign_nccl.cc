@@ -18,6 +18,9 @@ namespace collbench {
 namespace {
 
 constexpr std::string_view digits = "0123456789";
+constexpr std::string_view built_without_mpi =
+    "so tests that know nothing of each other ran at once, as nccl-tests does where it was built "
+    "without MPI=1; each has its own ranks, which are counted";
 
 /// "8   2   float   sum ..." with at least one whole half behind it.
 bool is_row(const std::vector<std::string_view>& words) {
@@ -42,11 +45,11 @@ class RanksByRatio {
   void add(std::string_view algbw, std::string_view busbw) {
     const auto algorithm = number_in(algbw, 0);
     const auto bus = number_in(busbw, 0);
-    if (!algorithm || !bus || *algorithm <= last_digit(algbw) / 2) return;
-    least_ =
-        std::max(least_, (*bus - last_digit(busbw) / 2) / (*algorithm + last_digit(algbw) / 2));
-    most_ = std::min(most_, (*bus + last_digit(busbw) / 2) / (*algorithm - last_digit(algbw) / 2));
+    if (!algorithm || !bus || *algorithm <= last_digit(algbw)) return;
+    least_ = std::max(least_, (*bus - last_digit(busbw)) / (*algorithm + last_digit(algbw)));
+    most_ = std::min(most_, (*bus + last_digit(busbw)) / (*algorithm - last_digit(algbw)));
   }
+  bool fits(double factor) const { return least_ > 0 && least_ <= factor && factor <= most_; }
   /// 0: several fit, or none.
   int ranks() const {
     if (least_ > most_ || most_ >= 2 || least_ <= 0) return 0;
@@ -60,7 +63,7 @@ class RanksByRatio {
     return point == number.npos ? 1 : std::pow(10, -static_cast<double>(number.size() - point - 1));
   }
   double least_ = 0;
-  double most_ = 2;
+  double most_ = 3;
 };
 
 class NcclText {
@@ -81,13 +84,16 @@ class NcclText {
         read_row(words, fmt::format("{}:{}", file_, line.number));
       }
     }
-    require(!table_.times.empty(), fmt::format("{}: no row of nccl-tests' table in it", file_));
+    require(!table_.times.empty() || !table_.notes.empty(),
+            fmt::format("{}: no row of nccl-tests' table in it", file_));
     end_part();
+    require(!table_.times.empty(), table_.notes.empty() ? file_ : table_.notes.back());
     return std::move(table_);
   }
 
  private:
   void read_comment(const std::vector<std::string_view>& words) {
+    if (words.size() > 1 && words[1] == "nThread" && parted_ < table_.times.size()) end_part();
     if (words.size() > 8 && words[1] == "Rank") read_device(words);
     if (words.size() > 8 && words[1] == "size") read_heading(words);
     if (words.size() > 5 && words[1] == "collbench") begin_own(words);
@@ -106,11 +112,12 @@ class NcclText {
 
   /// "# Rank 0 Group 0 Pid 5 on host device 0 [0x18] NVIDIA H100 80GB HBM3"
   void read_device(const std::vector<std::string_view>& words) {
-    ++ranks_;
+    const bool is_new = ranks_.emplace(words[2]).second;
+    std::string host;
     std::string name;
     for (std::size_t i = 2; i < words.size(); ++i) {
       const bool before = i + 1 < words.size();
-      if (before && words[i] == "on") hosts_.insert(std::string(words[i + 1]));
+      if (before && words[i] == "on") host = words[i + 1];
       if (words[i - 1].starts_with('[') && words[i - 1].ends_with(']')) {
         for (std::size_t k = i; k < words.size(); ++k) {
           name += (name.empty() ? "" : " ") + std::string(words[k]);
@@ -119,6 +126,12 @@ class NcclText {
       }
     }
     if (table_.hardware.empty()) table_.hardware = name;
+    if (is_new) {
+      hosts_.insert(host);
+    } else if (table_.notes.empty() || !table_.notes.back().ends_with(built_without_mpi)) {
+      table_.notes.push_back(
+          fmt::format("{}: rank {} is there twice, {}", file_, words[2], built_without_mpi));
+    }
   }
 
   void read_heading(const std::vector<std::string_view>& words) {
@@ -173,28 +186,43 @@ class NcclText {
     }
   }
 
+  /// Rows whose busbw is that of another collective, and not of an all-reduce.
+  void leave_out_others(int ranks) {
+    if (ranks < 2 || by_ratio_.fits(2 * (ranks - 1.0) / ranks)) return;
+    const bool is_half = by_ratio_.fits((ranks - 1.0) / ranks);
+    if (!is_half && !by_ratio_.fits(1)) return;
+    table_.notes.push_back(fmt::format(
+        "{}: left out: {} times of {} ranks whose busbw is that of {}, not of an "
+        "all-reduce",
+        file_, table_.times.size() - parted_, ranks,
+        is_half ? "an all-gather, reduce-scatter or all-to-all" : "a broadcast or reduce"));
+    table_.times.resize(parted_);
+  }
+
   /// What comments after the rows may have said holds for all rows of a part.
   void end_part() {
-    if (ranks_ == 0 && parted_ < table_.times.size() && (ranks_ = by_ratio_.ranks()) > 0) {
+    int ranks = static_cast<int>(ranks_.size());
+    if (ranks == 0 && parted_ < table_.times.size() && (ranks = by_ratio_.ranks()) > 0) {
       table_.notes.push_back(
           fmt::format("{}: {} ranks, by busbw and algbw of an all-reduce; it does not state them",
-                      file_, ranks_));
+                      file_, ranks));
     }
+    leave_out_others(ranks);
     by_ratio_ = {};
     for (; parted_ < table_.times.size(); ++parted_) {
-      table_.times[parted_].scale = {ranks_, static_cast<int>(hosts_.size())};
+      table_.times[parted_].scale = {ranks, static_cast<int>(hosts_.size())};
       table_.times[parted_].library = row_.library;
     }
     table_.hosts.insert(table_.hosts.end(), hosts_.begin(), hosts_.end());
-    ranks_ = 0;
+    ranks_.clear();
     hosts_.clear();
   }
 
   const std::string& file_;
   MeasuredTable table_;
   MeasuredTime row_ = mean_of("nccl");
-  std::size_t parted_ = 0;  // rows that have their scale
-  int ranks_ = 0;
+  std::size_t parted_ = 0;                    // rows that have their scale
+  std::set<std::string, std::less<>> ranks_;  // as they are written
   RanksByRatio by_ratio_;
   std::set<std::string> hosts_;
   std::string heading_ = "#wrong";

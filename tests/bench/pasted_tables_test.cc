@@ -44,11 +44,12 @@ std::string tagged(const std::string& text, const std::string& tag) {
 }
 
 /// A table of a half whose bandwidths are of `ranks` by nccl-tests' formula, printed as it prints.
-std::string table_of(int ranks, int digits = 2) {
+std::string table_of(int ranks, int digits = 2, double factor = 2) {
   std::string text = heading;
   for (const double algbw : {3.217, 48.32, 190.14}) {
     text += fmt::format("  1048576  262144  float  sum  -1  {:.1f}  {:.{}f}  {:.{}f}  0\n",
-                        1048.576 / algbw, algbw, digits, 2 * (ranks - 1.0) / ranks * algbw, digits);
+                        1048.576 / algbw, algbw, digits, factor * (ranks - 1.0) / ranks * algbw,
+                        digits);
   }
   return text;
 }
@@ -135,6 +136,42 @@ TEST(PastedTableTest, WhereTheirDigitsLeaveSeveralRanksAreAskedFor) {
     EXPECT_THROW(read(text), InvalidArgument);
     EXPECT_EQ(read(text, {.ranks = 2}).times.at(0).scale.ranks, 2);
   }
+}
+
+std::string devices_of(int ranks, const std::string& host) {
+  std::string text =
+      "# nThread 1 nGpus 1 minBytes 8 maxBytes 1024 step: 2(factor) warmup iters: 5\n";
+  for (int rank = 0; rank < ranks; ++rank) {
+    text += fmt::format("#  Rank  {0} Group  0 Pid 41 on {1} device  {0} [0x19] NVIDIA A100\n",
+                        rank, host);
+  }
+  return text;
+}
+
+TEST(PastedTableTest, TablesOfOtherCollectivesInOneLogAreLeftOut) {
+  const MeasuredTable table =
+      read(devices_of(8, "a") + table_of(8, 2, 1) + devices_of(4, "a") + table_of(4));
+  ASSERT_EQ(table.times.size(), 3U);
+  EXPECT_EQ(table.times[0].scale.ranks, 4);
+  EXPECT_THAT(table.notes, ElementsAre(HasSubstr("3 times of 8 ranks whose busbw is that of an "
+                                                 "all-gather, reduce-scatter or all-to-all")));
+  EXPECT_THROW(read(devices_of(8, "a") + table_of(8, 2, 1)), InvalidArgument);
+}
+
+TEST(PastedTableTest, RunsBehindEachOtherHaveTheirOwnRanks) {
+  const MeasuredTable table =
+      read(devices_of(8, "a") + table_of(8) + devices_of(8, "a") + table_of(8));
+  ASSERT_EQ(table.times.size(), 6U);
+  EXPECT_EQ(table.times[5].scale.ranks, 8);
+  EXPECT_THAT(table.notes, IsEmpty());
+}
+
+TEST(PastedTableTest, TestsThatKnowNothingOfEachOtherAreNoTestOfAll) {
+  const MeasuredTable table =
+      read(devices_of(2, "a") + devices_of(2, "b") + table_of(2) + table_of(2));
+  EXPECT_EQ(table.times.at(0).scale.ranks, 2);
+  EXPECT_EQ(table.times.at(0).scale.nodes, 1);
+  EXPECT_THAT(table.notes, ElementsAre(HasSubstr("built without MPI=1")));
 }
 
 TEST(PastedTableTest, OfOldVersionsTheLastColumnIsADeviation) {
