@@ -14,7 +14,10 @@ std::vector<Rank> channel_order(const Channels& channels, int ranks, int channel
   const int turn = channel * node / channels.count;
   std::vector<Rank> order;
   for (Rank first = 0; first < ranks; first += node) {
-    for (int i = 0; i < node; ++i) order.push_back(first + (i + turn) % node);
+    for (int i = 0; i < node; ++i) {
+      const int aside = i % 2 == 1 ? (i + 1) / 2 : node - i / 2;
+      order.push_back(first + (turn + aside) % node);
+    }
   }
   return order;
 }

@@ -1,6 +1,7 @@
 #include "heuristics/calibration/method_model.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -17,8 +18,16 @@ namespace {
 constexpr std::size_t most_points = 700;
 constexpr int rounds_of_trust = 2;
 /// Standard deviation of ln(time) for each doubling of the nodes outside the scales measured,
-/// beyond what the deviations say: chosen so that the intervals of ABCI's and Alps' tables hold.
-constexpr double per_node_doubling = 0.12;
+/// beyond what the deviations say, for the ranges of size_bands: most where libraries change
+/// algorithm and protocol, which other scales do at other sizes. Chosen so that the intervals of
+/// ABCI's and Alps' tables hold.
+constexpr std::array<double, size_bands.size()> per_node_doubling{0.04, 0.2, 0.12, 0.12};
+
+double off_per_doubling(Bytes bytes) {
+  std::size_t band = 0;
+  while (band + 1 < size_bands.size() && bytes > size_bands[band].most) ++band;
+  return per_node_doubling[band];
+}
 
 /// One row for every scale and size; of more than most_points sizes, evenly many.
 std::vector<MeasuredTime> condensed(const std::vector<MeasuredTime>& rows) {
@@ -120,8 +129,9 @@ Estimate MethodModel::estimate(const Scale& scale, Bytes bytes) const {
       data.trend.log_time(scale, static_cast<double>(std::max<std::int64_t>(bytes.count, 1))) +
       deviation.mean;
   constexpr double eighty_percent = 1.2816;
-  const double off = std::hypot(
-      deviation.deviation, per_node_doubling * node_doublings_outside(data.range, scale.extent()));
+  const double off =
+      std::hypot(deviation.deviation,
+                 off_per_doubling(bytes) * node_doublings_outside(data.range, scale.extent()));
   Estimate estimate;
   estimate.time = Seconds{std::exp(log_time)};
   estimate.low = Seconds{std::exp(log_time - eighty_percent * off)};

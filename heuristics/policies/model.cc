@@ -33,8 +33,13 @@ constexpr int worth_threads = 48;  // workers from which on a thread costs less 
 // a second, those of 8,192 the better part of a minute and gigabytes.
 constexpr double most_messages = 4e6;
 
-/// Of one round of each run of alike ones: what predict() looks at.
+/// Of one round of each run of alike ones: what predict() looks at. Few ranks cannot send too many,
+/// and to count what they do send takes a tenth of predicting it.
 double messages_to_look_at(const Schedule& schedule) {
+  const double tracks = std::max<double>(1, static_cast<double>(schedule.tracks().size()));
+  const double most =
+      tracks * schedule.ranks() * schedule.ranks() * static_cast<double>(schedule.runs().size());
+  if (most <= most_messages) return most;
   const std::vector<SampledRound> sampled = sample_sends(schedule, 64);
   double sends = 0;
   for (const SampledRound& round : sampled) sends += round.sends;
@@ -84,7 +89,8 @@ std::vector<std::string> names_for(const Question& question) {
     if (known_as(info.name, question.available)) names.emplace_back(info.name);
   }
   if (question.available.empty()) {
-    names.emplace_back("torus:pincer");
+    const bool has_lines = question.machine->topology.layout().kind == Layout::Kind::grid;
+    if (has_lines) names.emplace_back("torus:pincer");
     if (question.collective == CollectiveKind::all_reduce) add_between_nodes(question, names);
     if (!wire_rings(question.machine->topology, question.workers).empty()) {
       names.emplace_back(rings_over_wires);
@@ -181,9 +187,11 @@ std::vector<Candidate> predict_all(const ModelPolicy& model, const std::vector<s
                                    int workers) {
   std::vector<Candidate> candidates(names.size());
   std::atomic<std::size_t> next{0};
+  // Those with options are last in the list and take the longest.
   const auto work = [&] {
     for (std::size_t i = next++; i < names.size(); i = next++) {
-      candidates[i] = model.candidate(names[i]);
+      const std::size_t at = names.size() - 1 - i;
+      candidates[at] = model.candidate(names[at]);
     }
   };
   std::vector<std::future<void>> others;

@@ -257,6 +257,19 @@ TEST(MethodModelTest, IntervalsHoldTheTimeAndWidenAwayFromThePoints) {
   EXPECT_THROW(model.estimate({0, 1}, Bytes{1}), InvalidArgument);
 }
 
+TEST(MethodModelTest, BeyondTheScalesMeasuredTheMiddleSizesAreTheLeastSure) {
+  const MethodModel model(rows_of({{.scale = {8, 2}}, {.scale = {16, 4}}}));
+  const auto off = [&](Bytes bytes, int nodes) {
+    const Estimate estimate = model.estimate({4 * nodes, nodes}, bytes);
+    return std::log(estimate.high / estimate.time);
+  };
+  const auto growth = [&](Bytes bytes) { return off(bytes, 256) / off(bytes, 4); };
+  EXPECT_GT(growth(Bytes{32 << 10}), 2);
+  EXPECT_GT(off(Bytes{(32 << 10) + 4}, 256), 3 * off(Bytes{32 << 10}, 256));
+  EXPECT_GT(off(Bytes{1 << 20}, 256), 1.5 * off(Bytes{(1 << 20) + 4}, 256));
+  EXPECT_NEAR(off(Bytes{1 << 18}, 4), off(Bytes{1 << 14}, 4), 0.01) << "measured there";
+}
+
 TEST(MethodModelTest, OfVeryManyPointsItTakesEvenlyMany) {
   std::vector<MeasuredTime> rows = rows_of({{}});
   const MeasuredTime first = rows.front();
