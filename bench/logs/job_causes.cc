@@ -81,8 +81,9 @@ void find_standstill(const JobLog& job, const JobRanks& ranks, JobVerdict& verdi
                        ranks_in_words(job, ranks, still.behind));
   }
   if (!job.missing_ranks.empty()) {
-    seen += fmt::format("{}rank {} does not answer", seen.empty() ? "" : "; ",
-                        fmt::join(job.missing_ranks, ", "));
+    const std::set<int> missing(job.missing_ranks.begin(), job.missing_ranks.end());
+    seen += fmt::format("{}rank {} is missing by what the log says", seen.empty() ? "" : "; ",
+                        fmt::join(missing, ", "));
   }
   // Counters are read while the job runs: one behind may be on its way.
   if (!seen.empty()) verdict.causes.push_back({&cause("hang"), seen, still.sequence ? 1 : 0.7});

@@ -23,7 +23,7 @@ bool begins_like_json(std::string_view head) {
   return start.starts_with('{') || start.starts_with('[');
 }
 
-constexpr std::array<LogReader, 20> reader_rows = {{
+constexpr std::array<LogReader, 21> reader_rows = {{
     {"collbench",
      [](std::string_view head) {
        return begins_like_json(head) && has(head, "\"schema_version\"") &&
@@ -101,6 +101,7 @@ constexpr std::array<LogReader, 20> reader_rows = {{
     {"NCCL_DEBUG", [](std::string_view output) { return has(output, " NCCL INFO "); },
      read_nccl_debug, true},
     {"PyTorch's watchdog", has_watchdog, read_pytorch_watchdog, true},
+    {"Horovod's stall inspector", has_horovod_stall, read_horovod_stall, true},
     // The last: it has no mark of its own.
     {"Chakra", is_chakra, read_chakra},
 }};

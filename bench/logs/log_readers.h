@@ -45,6 +45,8 @@ bool is_chakra(std::string_view head);
 
 /// Whether PyTorch's watchdog or torchrun says in it why a job has ended.
 bool has_watchdog(std::string_view output);
+/// Whether Horovod warns in it of ranks that others wait for.
+bool has_horovod_stall(std::string_view output);
 
 // One file each.
 void read_inspector(std::string_view text, const std::string& file, JobLog& job);
@@ -64,6 +66,7 @@ void read_horovod(std::string_view text, const std::string& file, JobLog& job);
 void read_mpip(std::string_view text, const std::string& file, JobLog& job);
 void read_ompi_monitoring(std::string_view text, const std::string& file, JobLog& job);
 void read_pytorch_watchdog(std::string_view text, const std::string& file, JobLog& job);
+void read_horovod_stall(std::string_view text, const std::string& file, JobLog& job);
 void read_own_records(std::string_view text, const std::string& file, JobLog& job);
 void read_mpi_profile(std::string_view text, const std::string& file, JobLog& job);
 void read_liballprof(std::string_view text, const std::string& file, JobLog& job);

@@ -97,6 +97,8 @@ class WatchdogReader {
     } else if (line.find(" collective #") != line.npos ||
                line.find("are the lagging") != line.npos) {
       take_desync(line);
+    } else if (line.find(" failed to pass monitoredBarrier in") != line.npos) {
+      take_barrier(line);
     } else {
       take_root_cause(trimmed(line));
     }
@@ -200,6 +202,18 @@ class WatchdogReader {
       rank.completed = std::max(rank.completed, never ? 0 : *number - (joined ? 1 : 0));
       rank.enqueued = std::max(rank.enqueued, never ? 0 : *number);
       if (joined) rank.waits_in = *number;
+    }
+  }
+
+  // "[Rank 0]: Rank 1 failed to pass monitoredBarrier in 2000 ms", or "Ranks 1, 2".
+  void take_barrier(std::string_view line) {
+    line = line.substr(0, line.find(" failed to pass"));
+    const std::size_t at = line.rfind("Rank");
+    const std::size_t first = at == line.npos ? at : line.find_first_of("0123456789", at);
+    if (first == line.npos) return;
+    for (const std::string& rank : split_at(line.substr(first), ',')) {
+      const auto number = small_integer_in(trimmed(rank), 0, most_watched_ranks);
+      if (number) job_.missing_ranks.push_back(*number);
     }
   }
 
@@ -307,7 +321,8 @@ class WatchdogReader {
 bool has_watchdog(std::string_view output) {
   for (const std::string_view mark :
        {"Watchdog caught collective operation timeout", "ast enqueued NCCL work: ",
-        "PG status: last enqueued work: ", "Root Cause (first observed failure):"}) {
+        "PG status: last enqueued work: ", " failed to pass monitoredBarrier in",
+        "Root Cause (first observed failure):"}) {
     if (output.find(mark) != output.npos) return true;
   }
   return false;

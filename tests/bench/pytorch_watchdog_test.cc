@@ -193,6 +193,45 @@ TEST(PytorchWatchdogTest, ARankThatItsWatchdogEndedIsNotTheOneThatFailed) {
   EXPECT_THAT(job_of(torchruns_report(5, -6)).missing_ranks, IsEmpty());
 }
 
+TEST(PytorchWatchdogTest, RanksThatFailAMonitoredBarrierAreMissing) {
+  EXPECT_THAT(job_of("[Rank 0]: Rank 1 failed to pass monitoredBarrier in 2000 ms\n").missing_ranks,
+              ElementsAre(1));
+  EXPECT_THAT(
+      job_of("RuntimeError: [Rank 0]: Ranks 1, 12 failed to pass monitoredBarrier in 9 ms\n")
+          .missing_ranks,
+      ElementsAre(1, 12));
+}
+
+constexpr const char* stall =
+    "[2021-02-02 21:19:07.345988: W /tmp/horovod/common/stall_inspector.cc:105] One or more "
+    "tensors "
+    "were submitted to be reduced, gathered or broadcasted by subset of ranks and are waiting for "
+    "remainder of ranks for more than 60 seconds. This may indicate a deadlock. \n";
+
+TEST(HorovodStallTest, RanksThatHaveNotSubmittedTensorsAreMissing) {
+  for (const std::string& list :
+       {std::string(
+            "Missing ranks:\n0: [grads/dense_1, grads/dense_2 ...]\n12!: [grads/dense_1]\n"),
+        std::string("[1,0]<stderr>:Stalled ranks:\n[1,0]<stderr>:0: [grads/dense_1]\n"
+                    "[1,0]<stderr>:12: [grads/dense_1]\n"),
+        std::string("Stalled ops:\ngrads/dense_1 [missing ranks: 0, 12]\n")}) {
+    const JobLog job = job_of(stall + list + "7: [no list any more\nepoch 8: [done]\n");
+    EXPECT_THAT(job.missing_ranks, ElementsAre(0, 12)) << list;
+    EXPECT_THAT(job.notes, Contains("Horovod: rank 12 has not submitted grads/dense_1")) << list;
+  }
+}
+
+TEST(HorovodStallTest, TheLastOfManyWarningsIsTold) {
+  std::string output;
+  for (const char* tensor : {"a", "b", "c"}) {
+    output += std::string(stall) + "Missing ranks:\n3: [" + tensor + "]\n\n";
+  }
+  const JobLog job = job_of(output);
+  EXPECT_THAT(job.missing_ranks, ElementsAre(3));
+  EXPECT_THAT(job.notes,
+              ElementsAre("Horovod: rank 3 has not submitted c, in the last of 3 warnings"));
+}
+
 TEST(PytorchWatchdogTest, OneOutputMayHaveMessagesOfNcclToo) {
   const JobLog job = job_of("node-a:41:90 [0] NCCL INFO Using network Socket\n" +
                             timeout_of(0, 0, 7) + dump_of(1, 6, 6));

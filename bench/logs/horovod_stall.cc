@@ -1,0 +1,78 @@
+// The warnings of Horovod's stall inspector in a job's output: ranks that have not submitted
+// tensors which others wait for. Source of the form: horovod/horovod, common/stall_inspector.cc of
+// 0.18 to 0.28 ("Missing ranks:" or "Stalled ranks:", then "RANK: [tensor, ...]") and
+// common/operations.cc before ("tensor [missing ranks: 1, 3]").
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "bench/logs/log_readers.h"
+#include "core/parse.h"
+#include "core/plain_text.h"
+
+namespace collbench {
+namespace {
+
+constexpr std::string_view stall_mark = "and are waiting for remainder of ranks for more than";
+
+class StallReader {
+ public:
+  void take(std::string_view line) {
+    const std::size_t tag = line.starts_with('[') ? line.find(">:") : line.npos;
+    if (tag != line.npos) line.remove_prefix(tag + 2);
+    line = trimmed(line);
+    const std::size_t old = line.find("[missing ranks:");
+    if (old != line.npos) {
+      const std::string_view ranks = line.substr(old + 15, line.find(']', old) - old - 15);
+      for (const std::string& rank : split_at(ranks, ',')) add(trimmed(rank), line.substr(0, old));
+    } else if (line.starts_with("Missing ranks:") || line.starts_with("Stalled ranks:")) {
+      listing_ = true;
+    } else if (listing_) {
+      const std::size_t colon = line.ends_with(']') ? line.find(": [") : line.npos;
+      std::string_view rank = line.substr(0, colon == line.npos ? 0 : colon);
+      if (rank.ends_with('!')) rank.remove_suffix(1);  // the job is shut down for it
+      listing_ = add(rank, line.substr(colon == line.npos ? 0 : colon + 3));
+    }
+  }
+
+  void finish(JobLog& job) const {
+    for (const auto& [rank, tensor] : tensors_) {
+      job.missing_ranks.push_back(rank);
+      job.note_once(fmt::format(
+          "Horovod: rank {} has not submitted {}{}", rank, tensor,
+          warnings_.at(rank) > 1 ? fmt::format(", in the last of {} warnings", warnings_.at(rank))
+                                 : ""));
+    }
+  }
+
+ private:
+  /// Whether it was a rank.
+  bool add(std::string_view text, std::string_view tensors) {
+    const auto rank = small_integer_in(text, 0, 1 << 20);
+    if (!rank) return false;
+    tensors_[*rank] = printable(trimmed(tensors.substr(0, tensors.find_first_of(",]"))));
+    ++warnings_[*rank];
+    return true;
+  }
+
+  bool listing_ = false;
+  std::map<int, std::string> tensors_;  // by rank, of its last warning
+  std::map<int, int> warnings_;
+};
+
+}  // namespace
+
+bool has_horovod_stall(std::string_view output) { return output.find(stall_mark) != output.npos; }
+
+void read_horovod_stall(std::string_view text, const std::string&, JobLog& job) {
+  StallReader reader;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    reader.take(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  reader.finish(job);
+}
+
+}  // namespace collbench
