@@ -19,6 +19,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "tests/transports/mpi_endpoint_ranks.h"
 #include "tests/transports/small_values.h"
 
 #include "algorithms/registry.h"
@@ -31,12 +32,9 @@
 
 // Of any MPI, whose requests and statuses may be anything.
 extern "C" int MPI_Finalized(int* is_finalized);
-extern "C" int PMPI_Test(void* request, int* flag, void* status);
 
 namespace collbench {
 namespace {
-
-int blind_looks = 0;  // that find nothing whatever has come
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
@@ -100,86 +98,6 @@ int play_schedules(int ranks) {
   return errors.empty() ? 0 : 1;
 }
 
-// Messages of many pieces, to be reduced and not, whose ends are awaited in another order than
-// that in which they come.
-int play_out_of_order() {
-  const auto endpoint = make_mpi_endpoint(Seconds{20});
-  constexpr std::int64_t count = 300'007;
-  std::vector<std::vector<std::int32_t>> vectors;
-  std::vector<Region> regions;
-  for (int i = 0; i < 4; ++i) {
-    vectors.emplace_back(count, endpoint->rank() == 0 ? i + 1 : 10);
-    regions.push_back({reinterpret_cast<std::byte*>(vectors.back().data()), count, DataType::i32});
-  }
-  std::vector<Endpoint::Ticket> tickets;
-  const Rank source = 0;
-  for (int i = 0; i < 4; ++i) {
-    const Region& region = regions[static_cast<std::size_t>(i)];
-    if (endpoint->rank() == 0) {
-      tickets.push_back(endpoint->send(1, region));
-    } else if (i == 1) {
-      tickets.push_back(endpoint->recv(0, region));
-    } else {
-      tickets.push_back(endpoint->recv_reduce({&source, 1}, region, region, {}));
-    }
-  }
-  while (!endpoint->try_wait(tickets[3])) continue;
-  for (const std::size_t i : {1, 0, 2}) endpoint->wait(tickets[i]);
-  if (endpoint->rank() == 0) return 0;
-  const std::vector<std::int32_t> right{11, 2, 13, 14};
-  for (std::size_t i = 0; i < 4; ++i) {
-    if (vectors[i] != std::vector<std::int32_t>(count, right[i])) return 1;
-  }
-  return 0;
-}
-
-// A rank that shares its core is given it back after a look that found nothing, and what it awaits
-// may have come meanwhile: a try looks again before it says no. So it does where the first look of
-// two messages that are there misses them.
-int try_twice() {
-  const auto endpoint = make_mpi_endpoint(Seconds{20});
-  std::vector<std::int32_t> values(3, endpoint->rank() + 1);
-  const auto value = [&](int i) {
-    return Region{reinterpret_cast<std::byte*>(&values[static_cast<std::size_t>(i)]), 1,
-                  DataType::i32};
-  };
-  if (endpoint->rank() == 1) {
-    for (const int i : {0, 1, 2}) endpoint->wait(endpoint->send(0, value(i)));
-    return 0;
-  }
-  std::vector<Endpoint::Ticket> tickets;
-  for (const int i : {0, 1, 2}) tickets.push_back(endpoint->recv(1, value(i)));
-  endpoint->wait(tickets[2]);  // the last sent, so the others are there
-  for (const int i : {0, 1}) {
-    blind_looks = 1;
-    if (!endpoint->try_wait(tickets[static_cast<std::size_t>(i)])) return 1;
-  }
-  return values == std::vector<std::int32_t>(3, 2) ? 0 : 1;
-}
-
-// Far more messages than may be underway at once, each longer than MPI sends unasked, both ways
-// before either rank waits.
-int flood() {
-  const auto endpoint = make_mpi_endpoint(Seconds{20});
-  constexpr std::int64_t messages = 600;
-  constexpr std::int64_t count = 20'000;
-  const Rank other = 1 - endpoint->rank();
-  std::vector<std::int32_t> sent(messages * count, endpoint->rank() + 1);
-  std::vector<std::int32_t> received(messages * count);
-  const auto part = [&](std::vector<std::int32_t>& of, std::int64_t message) {
-    return Region{reinterpret_cast<std::byte*>(of.data() + message * count), count, DataType::i32};
-  };
-  std::vector<Endpoint::Ticket> tickets;
-  for (std::int64_t i = 0; i < messages; ++i) {
-    tickets.push_back(endpoint->send(other, part(sent, i)));
-  }
-  for (std::int64_t i = 0; i < messages; ++i) {
-    tickets.push_back(endpoint->recv(other, part(received, i)));
-  }
-  for (const Endpoint::Ticket ticket : tickets) endpoint->wait(ticket);
-  return received == std::vector<std::int32_t>(messages * count, other + 1) ? 0 : 1;
-}
-
 // A choice counts also where our messages came first and started MPI.
 int choose_after_messages(const std::string& algorithm) {
   const auto endpoint = make_mpi_endpoint(Seconds{20});
@@ -228,9 +146,7 @@ int end_before_destructors() {
 // Exit status 0 if all is well on this rank.
 int play_rank(const std::string& algorithm, const std::string& part) {
   if (algorithm == "schedules") return play_schedules(std::stoi(part));
-  if (algorithm == "order") return play_out_of_order();
-  if (algorithm == "flood") return flood();
-  if (algorithm == "twice") return try_twice();
+  if (algorithm == "endpoint") return play_endpoint(part);
   if (algorithm == "choose") return choose_after_messages(part);
   if (algorithm == "lose") {
     const std::size_t end = part.find(':');
@@ -286,11 +202,23 @@ TEST(MpiMachine, PlaysEveryScheduleExactly) {
   }
 }
 
-TEST(MpiMachine, PiecesKeepTheOrderOfTheirMessages) { EXPECT_EQ(run_ranks(2, "order", ""), 0); }
+TEST(MpiMachine, PiecesKeepTheOrderOfTheirMessages) {
+  EXPECT_EQ(run_ranks(2, "endpoint", "order"), 0);
+}
 
-TEST(MpiMachine, ATryLooksAgainBeforeItSaysNo) { EXPECT_EQ(run_ranks(2, "twice", ""), 0); }
+TEST(MpiMachine, ATryLooksAgainBeforeItSaysNo) { EXPECT_EQ(run_ranks(2, "endpoint", "twice"), 0); }
 
-TEST(MpiMachine, SendsAnyNumberOfLongMessagesAtOnce) { EXPECT_EQ(run_ranks(2, "flood", ""), 0); }
+TEST(MpiMachine, OfOneSourceTwoLongMessagesAreReceivedAhead) {
+  EXPECT_EQ(run_ranks(2, "endpoint", "ahead"), 0);
+}
+
+TEST(MpiMachine, ASumArrivesOnlyInMemoryThatNoOtherTransferHas) {
+  EXPECT_EQ(run_ranks(2, "endpoint", "sums"), 0);
+}
+
+TEST(MpiMachine, SendsAnyNumberOfLongMessagesAtOnce) {
+  EXPECT_EQ(run_ranks(2, "endpoint", "flood"), 0);
+}
 
 bool names_lost_rank(int ranks, const std::string& part) {
   const std::string file = fmt::format("{}mpi_{}_{}", ::testing::TempDir(), part, getpid());
@@ -357,13 +285,6 @@ TEST_F(OpenMpi, RanksYieldExactlyWhenTheyAreMoreThanTheCores) {
 
 }  // namespace
 }  // namespace collbench
-
-extern "C" int MPI_Test(void* request, int* flag, void* status) {
-  if (collbench::blind_looks == 0) return PMPI_Test(request, flag, status);
-  --collbench::blind_looks;
-  *flag = 0;
-  return 0;
-}
 
 int main(int argc, char** argv) {
   if (argc == 4 && std::string(argv[1]) == "--as-rank") {

@@ -3,7 +3,7 @@ if(TARGET collbench_transports_gloo)
   collbench_test(transports_gloo SOURCES gloo_test.cc USES transports_gloo TIMEOUT 180)
 endif()
 if(TARGET collbench_transports_mpi)
-  collbench_test(transports_mpi SOURCES mpi_test.cc mpich_rules_test.cc USES transports_mpi LINKS fmt::fmt
+  collbench_test(transports_mpi SOURCES mpi_endpoint_ranks.cc mpi_test.cc mpich_rules_test.cc USES transports_mpi LINKS fmt::fmt
     TIMEOUT 180 ASAN_OPTIONS detect_leaks=0)
 endif()
 find_package(Python3 QUIET COMPONENTS Interpreter)

@@ -1,12 +1,15 @@
-// The pieces into which both sides cut a message, and staging memory for them.
+// What a rank has begun over MPI: its transfers, the pieces into which both sides cut a message,
+// and staging memory for them.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
+#include "transports/endpoint.h"
 #include "transports/memory.h"
 
 namespace collbench {
@@ -27,6 +30,32 @@ constexpr std::int64_t pieces_of(std::int64_t bytes) {
   return (bytes + MessagePiece::most_bytes - 1) / MessagePiece::most_bytes;
 }
 
+/// What is begun and not at its end with one other rank: numbers, the earliest first.
+struct MessagePeer {
+  std::vector<std::size_t> coming;  // arrivals that are not whole, or still in staging memory
+  std::int64_t staged = 0;          // pieces in it
+  std::vector<std::size_t> unsent;  // departures that are not wholly underway
+  std::int64_t underway = 0;        // pieces
+};
+
+/// One transfer of a ticket.
+struct MessageTransfer {
+  std::span<const Rank> sources = {};  // of what is reduced
+  Region own = {};
+  Region into = {};
+  Reduction reduction = {};
+  bool is_send = false;
+  std::size_t first = 0;  // its arrivals or its departure
+  std::size_t count = 0;
+  std::int64_t done = 0;  // pieces
+
+  std::int64_t last_piece() const { return pieces_of(into.size().count) - 1; }
+};
+
+inline bool touch(Region a, Region b) {
+  return a.data < b.data + b.size().count && b.data < a.data + a.size().count;
+}
+
 /// Memory for one piece at a time, the last given back first: it is in the cache still. Most
 /// messages are short, and a large piece's memory may be one huge page.
 class PieceMemory {
@@ -42,9 +71,8 @@ class PieceMemory {
     kind.free.pop_back();
     return piece;
   }
-  void give_back(const std::vector<std::byte*>& pieces, std::int64_t of_bytes) {
-    std::vector<std::byte*>& free = kind_for(of_bytes).free;
-    free.insert(free.end(), pieces.begin(), pieces.end());
+  void give_back(std::byte* piece, std::int64_t of_bytes) {
+    kind_for(of_bytes).free.push_back(piece);
   }
 
  private:

@@ -1,0 +1,176 @@
+#include "tests/transports/mpi_endpoint_ranks.h"
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "transports/mpi/mpi_endpoint.h"
+
+// Of any MPI, whose requests, statuses, types and communicators may be anything.
+extern "C" int PMPI_Test(void* request, int* flag, void* status);
+extern "C" int PMPI_Irecv(void* into, int count, void* type, int source, int tag,
+                          void* communicator, void* request);
+
+namespace collbench {
+namespace {
+
+int blind_looks = 0;  // that find nothing whatever has come
+int receives = 0;     // begun
+
+// Messages of many pieces, to be reduced and not, whose ends are awaited in another order than
+// that in which they come.
+int play_out_of_order() {
+  const auto endpoint = make_mpi_endpoint(Seconds{20});
+  constexpr std::int64_t count = 300'007;
+  std::vector<std::vector<std::int32_t>> vectors;
+  std::vector<Region> regions;
+  for (int i = 0; i < 4; ++i) {
+    vectors.emplace_back(count, endpoint->rank() == 0 ? i + 1 : 10);
+    regions.push_back({reinterpret_cast<std::byte*>(vectors.back().data()), count, DataType::i32});
+  }
+  std::vector<Endpoint::Ticket> tickets;
+  const Rank source = 0;
+  for (int i = 0; i < 4; ++i) {
+    const Region& region = regions[static_cast<std::size_t>(i)];
+    if (endpoint->rank() == 0) {
+      tickets.push_back(endpoint->send(1, region));
+    } else if (i == 1) {
+      tickets.push_back(endpoint->recv(0, region));
+    } else {
+      tickets.push_back(endpoint->recv_reduce({&source, 1}, region, region, {}));
+    }
+  }
+  while (!endpoint->try_wait(tickets[3])) continue;
+  for (const std::size_t i : {1, 0, 2}) endpoint->wait(tickets[i]);
+  if (endpoint->rank() == 0) return 0;
+  const std::vector<std::int32_t> right{11, 2, 13, 14};
+  for (std::size_t i = 0; i < 4; ++i) {
+    if (vectors[i] != std::vector<std::int32_t>(count, right[i])) return 1;
+  }
+  return 0;
+}
+
+// A rank that shares its core is given it back after a look that found nothing, and what it awaits
+// may have come meanwhile: a try looks again before it says no. So it does where the first look of
+// two messages that are there misses them.
+int try_twice() {
+  const auto endpoint = make_mpi_endpoint(Seconds{20});
+  std::vector<std::int32_t> values(3, endpoint->rank() + 1);
+  const auto value = [&](int i) {
+    return Region{reinterpret_cast<std::byte*>(&values[static_cast<std::size_t>(i)]), 1,
+                  DataType::i32};
+  };
+  if (endpoint->rank() == 1) {
+    for (const int i : {0, 1, 2}) endpoint->wait(endpoint->send(0, value(i)));
+    return 0;
+  }
+  std::vector<Endpoint::Ticket> tickets;
+  for (const int i : {0, 1, 2}) tickets.push_back(endpoint->recv(1, value(i)));
+  endpoint->wait(tickets[2]);  // the last sent, so the others are there
+  for (const int i : {0, 1}) {
+    blind_looks = 1;
+    if (!endpoint->try_wait(tickets[static_cast<std::size_t>(i)])) return 1;
+  }
+  return values == std::vector<std::int32_t>(3, 2) ? 0 : 1;
+}
+
+// Long messages that are to be added to come two at a time, into memory that is still in the cache;
+// that the last one is asked for first makes no difference.
+int receive_ahead(std::int64_t count, int ahead) {
+  const auto endpoint = make_mpi_endpoint(Seconds{20});
+  std::vector<std::int32_t> vector(8 * count, 5);
+  std::vector<Endpoint::Ticket> tickets;
+  receives = 0;
+  for (int i = 0; i < 8; ++i) {
+    const Region part{reinterpret_cast<std::byte*>(vector.data() + i * count), count,
+                      DataType::i32};
+    const Rank source = 0;
+    tickets.push_back(endpoint->rank() == 0 ? endpoint->send(1, part)
+                                            : endpoint->recv_reduce({&source, 1}, part, part, {}));
+  }
+  const bool is_right = endpoint->rank() == 0 || receives == ahead;
+  std::swap(tickets[0], tickets[7]);
+  for (const Endpoint::Ticket ticket : tickets) endpoint->wait(ticket);
+  const std::int32_t right = endpoint->rank() == 0 ? 5 : 10;
+  return is_right && vector == std::vector<std::int32_t>(8 * count, right) ? 0 : 1;
+}
+
+// A long message that is only to be added to goes where the sum will be, unless another transfer
+// still has that memory. All messages are there before the first is asked for.
+int sum_in_place_of_others() {
+  const auto endpoint = make_mpi_endpoint(Seconds{20});
+  constexpr std::int64_t count = 50'000;
+  std::vector<std::vector<std::int32_t>> vectors;
+  for (const int value : {1, 2, 4}) vectors.emplace_back(count, value);
+  const auto region = [&](std::size_t i) {
+    return Region{reinterpret_cast<std::byte*>(vectors[i].data()), count, DataType::i32};
+  };
+  std::int32_t word = 0;
+  const Region last{reinterpret_cast<std::byte*>(&word), 1, DataType::i32};
+  const Rank source = 1;
+  std::vector<Endpoint::Ticket> tickets;
+  if (endpoint->rank() == 1) {
+    for (const std::size_t i : {0, 1, 2}) tickets.push_back(endpoint->send(0, region(i)));
+    tickets.push_back(endpoint->send(0, last));
+    for (const Endpoint::Ticket ticket : tickets) endpoint->wait(ticket);
+    return 0;
+  }
+  tickets.push_back(endpoint->recv_reduce({&source, 1}, region(0), region(1), {}));
+  tickets.push_back(endpoint->recv_reduce({&source, 1}, region(2), region(0), {}));
+  tickets.push_back(endpoint->recv_reduce({&source, 1}, region(1), region(2), {}));
+  endpoint->wait(endpoint->recv(1, last));
+  for (const std::size_t i : {0, 1, 2}) endpoint->wait(tickets[i]);
+  const std::vector<std::int32_t> right{6, 2, 6};
+  for (const std::size_t i : {0, 1, 2}) {
+    if (vectors[i] != std::vector<std::int32_t>(count, right[i])) return 1;
+  }
+  return 0;
+}
+
+// Far more messages than may be underway at once, each longer than MPI sends unasked, both ways
+// before either rank waits.
+int flood() {
+  const auto endpoint = make_mpi_endpoint(Seconds{20});
+  constexpr std::int64_t messages = 600;
+  constexpr std::int64_t count = 20'000;
+  const Rank other = 1 - endpoint->rank();
+  std::vector<std::int32_t> sent(messages * count, endpoint->rank() + 1);
+  std::vector<std::int32_t> received(messages * count);
+  const auto part = [&](std::vector<std::int32_t>& of, std::int64_t message) {
+    return Region{reinterpret_cast<std::byte*>(of.data() + message * count), count, DataType::i32};
+  };
+  std::vector<Endpoint::Ticket> tickets;
+  for (std::int64_t i = 0; i < messages; ++i) {
+    tickets.push_back(endpoint->send(other, part(sent, i)));
+  }
+  for (std::int64_t i = 0; i < messages; ++i) {
+    tickets.push_back(endpoint->recv(other, part(received, i)));
+  }
+  for (const Endpoint::Ticket ticket : tickets) endpoint->wait(ticket);
+  return received == std::vector<std::int32_t>(messages * count, other + 1) ? 0 : 1;
+}
+
+}  // namespace
+
+int play_endpoint(const std::string& part) {
+  if (part == "order") return play_out_of_order();
+  if (part == "twice") return try_twice();
+  if (part == "ahead") return receive_ahead(50'000, 2) + receive_ahead(500, 8);
+  if (part == "sums") return sum_in_place_of_others();
+  return part == "flood" ? flood() : 2;
+}
+
+}  // namespace collbench
+
+extern "C" int MPI_Irecv(void* into, int count, void* type, int source, int tag, void* communicator,
+                         void* request) {
+  ++collbench::receives;
+  return PMPI_Irecv(into, count, type, source, tag, communicator, request);
+}
+
+extern "C" int MPI_Test(void* request, int* flag, void* status) {
+  if (collbench::blind_looks == 0) return PMPI_Test(request, flag, status);
+  --collbench::blind_looks;
+  *flag = 0;
+  return 0;
+}
