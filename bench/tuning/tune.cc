@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "transports/waiting.h"
 
 namespace collbench {
 namespace {
@@ -17,14 +18,16 @@ namespace {
 using TuningClock = std::chrono::steady_clock;
 
 constexpr double worth_a_rule = 0.03;     // gain in ln(time)
-constexpr double sure_enough = 1.645;     // standard deviations of it: 95 % one-sided
-constexpr double drift = 0.04;            // of ln(time), between two measurements of one cell
+constexpr double worth_a_proof = 1;       // standard deviations of it
+constexpr double drift = 0.1;             // of ln(time), between two measurements of one cell
+constexpr double surprising = 3;          // standard deviations
 constexpr Seconds per_measurement{0.02};  // timed
 constexpr Seconds around_it{0.01};        // buffers, meeting, warm-up
 constexpr int fewest_iterations = 5;
 constexpr int most_iterations = 400;
 constexpr int rounds_for_interval = 6;  // of which ranks give one of 95 %
-constexpr std::size_t rounds_for_doubt = 3;
+constexpr int rounds_for_doubt = 3;
+constexpr int rounds_for_belief = 2;
 constexpr double as_fast = 0.05;  // of ln(time)
 // A library that is told an algorithm does not look it up in its rules: MPICH 4.0.2's look at 4 B
 // costs 0.05 us of 0.53 (2 ranks on 2 cores).
@@ -41,8 +44,7 @@ SurfaceCell surface_cell(const Case& point, const TuningPlan& plan) {
                               : point.algorithm.substr(name + 1, option - name - 1);
   if (option != std::string::npos) cell.method.protocol = point.algorithm.substr(option + 1);
   cell.method.library = plan.library;
-  // Ranks of one host exchange messages as nodes do, only faster: what that costs is measured.
-  cell.scale = {.ranks = point.workers, .nodes = point.workers};
+  cell.scale = {.ranks = point.workers, .nodes = 1, .cores = usable_cores()};
   cell.bytes = point.bytes;
   return cell;
 }
@@ -79,6 +81,15 @@ double deviation_of(const Measurement& measured) {
   return std::hypot(drift, of_median);
 }
 
+// Of a time so far above what was expected, what makes it no more than surprising: a pause of the
+// machine lengthens a time by any factor, and would rule the method out at all sizes near.
+double deviation_of_late(const TimeSurface& surface, std::size_t cell, Seconds time,
+                         double deviation) {
+  const double above = std::log(time.count() * 1e6) - surface.log_us(cell);
+  const double expected = std::hypot(std::sqrt(surface.covariance(cell, cell)), deviation);
+  return above > surprising * expected ? above / surprising : deviation;
+}
+
 Seconds since(TuningClock::time_point begin) { return TuningClock::now() - begin; }
 
 TunedPoint tuned_point(const TuningPlan& plan, const Race& race, const RacePoint& cells) {
@@ -94,15 +105,26 @@ TunedPoint tuned_point(const TuningPlan& plan, const Race& race, const RacePoint
                           2 * surface.covariance(own, best);
   point.deviation = std::sqrt(std::max(variance, 0.0));
   point.changes =
-      point.expected_gain > worth_a_rule && point.expected_gain > sure_enough * point.deviation;
+      point.expected_gain > worth_a_rule && point.expected_gain > worth_a_proof * point.deviation;
   return point;
 }
 
-// Whether more rounds are wasted on a rule: take_back() takes one whose rounds are mostly losses.
-bool loses(const ProvenPoint& point) {
+double median_of(std::vector<double> values) {
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+// Whether more rounds are wasted on a rule: take_back() takes one whose rounds are mostly losses,
+// and keeps one that surely gains; one that gains next to nothing is not worth it.
+bool is_decided(const ProvenPoint& point, bool says_what_is_played) {
+  const auto rounds = std::ssize(point.log_ratios);
   const auto losses =
       std::ranges::count_if(point.log_ratios, [](double gain) { return gain <= 0; });
-  return point.log_ratios.size() >= rounds_for_doubt && 2 * losses > std::ssize(point.log_ratios);
+  if (rounds >= rounds_for_doubt && 2 * losses > rounds) return true;
+  if (!says_what_is_played || point.deviation <= 0 || rounds < rounds_for_belief) return false;
+  const Shift gain = gain_of(point);
+  return gain.low > 0 || gain.estimate < worth_a_rule;
 }
 
 }  // namespace
@@ -138,7 +160,9 @@ TuningResult race_candidates(const TuningPlan& plan) {
         plan.measure(point, sampling_for(time_of(next->cell), plan.timeout, is_first));
     if (measured.latency_ns.empty()) continue;  // stopped on the way
     require_right(measured, point);
-    race.measured(next->cell, median_of(measured), deviation_of(measured));
+    const Seconds time = median_of(measured);
+    race.measured(next->cell, time,
+                  deviation_of_late(race.surface(), next->cell, time, deviation_of(measured)));
     plan.on_progress(fmt::format("{} measurements of {} cells: {} of {} workers, {}",
                                  race.measurements(), result.cells, point.algorithm, point.workers,
                                  to_string(point.bytes)));
@@ -194,6 +218,8 @@ std::vector<ProvenPoint> prove_rules(
     points.push_back({.point = point.own,
                       .played = {},
                       .is_obeyed = true,
+                      .expected_gain = point.expected_gain,
+                      .deviation = point.deviation,
                       .log_ratios = {},
                       .log_of_named = {}});
     best.push_back(point.best);
@@ -201,10 +227,11 @@ std::vector<ProvenPoint> prove_rules(
   Seconds expected_time{1e-4};
   for (int round = 0; round < most_rounds; ++round) {
     for (std::size_t i = 0; i < points.size(); ++i) {
-      const bool is_spent = round >= rounds_for_interval && since(begin) > budget;
-      if (is_spent || !stop_requested().empty()) return points;
       ProvenPoint& point = points[i];
-      if (loses(point)) continue;
+      const int needed = expected && point.deviation > 0 ? rounds_for_doubt : rounds_for_interval;
+      if (!stop_requested().empty()) return points;
+      if (round >= needed && since(begin) > budget) continue;
+      if (is_decided(point, expected != nullptr)) continue;
       const Sampling sampling = sampling_for(expected_time, Seconds{60}, round == 0);
       const bool named_first = round % 2 == 1;
       Measurement named;
@@ -234,7 +261,21 @@ std::vector<ProvenPoint> prove_rules(
   return points;
 }
 
-Shift gain_of(const ProvenPoint& point) { return walsh_shift(point.log_ratios, 0.95); }
+// The rounds' median, of which scatter tells little while they are few, weighed with what the race
+// had found at this point and its neighbours.
+Shift gain_of(const ProvenPoint& point) {
+  if (point.deviation <= 0) return walsh_shift(point.log_ratios, 0.95);
+  constexpr double two_sided = 1.96;
+  const double middle = median_of(point.log_ratios);
+  std::vector<double> off;
+  for (const double each : point.log_ratios) off.push_back(std::abs(each - middle));
+  const double scatter = std::max(1.4826 * median_of(off), std::sqrt(2.0) * drift);
+  const double rounds = static_cast<double>(point.log_ratios.size()) / (1.57 * scatter * scatter);
+  const double before = 1 / (point.deviation * point.deviation);
+  const double gain = (rounds * middle + before * point.expected_gain) / (rounds + before);
+  const double sure = two_sided / std::sqrt(rounds + before);
+  return {gain, gain - sure, gain + sure};
+}
 
 int measurements_of(const ProvenPoint& point) {
   const std::size_t with_rules = std::max<std::size_t>(point.log_of_named.size(), 1);

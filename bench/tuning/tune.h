@@ -37,7 +37,8 @@ struct TunedPoint {
   Case own;                  // of the library's own choice
   double expected_gain = 0;  // ln of the own choice's time over the best one's
   double deviation = 0;      // standard, of that
-  /// Whether the rules change anything here: a gain below 3 %, or one that is not sure, does not.
+  /// Whether the rules change anything here: a gain below 3 %, or one that is mere chance, does
+  /// not.
   bool changes = false;
 };
 
@@ -60,6 +61,9 @@ struct ProvenPoint {
   Case point;
   std::string played;  // what the library said it plays; empty: it does not say
   bool is_obeyed = false;
+  /// What the race found, as TunedPoint; a deviation of 0: nothing.
+  double expected_gain = 0;
+  double deviation = 0;
   std::vector<double> log_ratios;  // own choice's time over that of the rule's, of each round
   /// Where the library does not say what it plays: time of the rule's algorithm, chosen by name
   /// without rules, over time with rules. A rule is obeyed if that may be 1, to 5 % and to what
@@ -69,17 +73,18 @@ struct ProvenPoint {
 
 /// Measures the library's own choice and, alternating, the rule's algorithm by its name at the
 /// points that the rules change, `most_rounds` times or until the budget is spent, but as often as
-/// an interval needs; one that mostly loses is given up before. Both in the processes of `without`:
-/// two starts of one job differ more than two algorithms do. `with` has the rules loaded, and shows
-/// that they are obeyed: once where `expected` says what is then played, in each round where that
-/// is empty, since the library does not show it.
+/// an interval needs; one that mostly loses, or surely gains, takes fewer. Both in the processes of
+/// `without`: two starts of one job differ more than two algorithms do. `with` has the rules
+/// loaded, and shows that they are obeyed: once where `expected` says what is then played, in each
+/// round where that is empty, since the library does not show it.
 std::vector<ProvenPoint> prove_rules(
     const TuningResult& result, const MeasureCase& without, const MeasureCase& with,
     int most_rounds, Seconds budget,
     const std::function<std::string(const std::string& candidate)>& expected,
     const std::function<std::string()>& stop_requested);
 
-/// The gain at a proven point as ln(time), with its 95 % interval.
+/// The gain at a proven point as ln(time), with its 95 % interval: of its rounds, and of what the
+/// race had found before if it had.
 Shift gain_of(const ProvenPoint& point);
 
 /// How many measurements its rounds took.

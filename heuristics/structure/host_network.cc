@@ -64,6 +64,19 @@ constexpr std::array<NetworkConstant, 9> message_constants{{
     {"cache", "B", 16e6, 0.7, "that all ranks share"},
 }};
 
+// MPI through the memory of the host, likewise: long messages are copied once, by the receiver.
+constexpr std::array<NetworkConstant, 9> library_constants{{
+    {"start", "us", 0.3, 1, "of a collective"},
+    {"hop", "us", 0.4, 1, "of a round, until the receiver sees the message"},
+    {"switch", "us", 1.2, 0.7, "from one rank to the next on the same core"},
+    {"message", "us", 0.3, 1, "of a message sent or received, in time of a core"},
+    {"copy", "us/B", 1 / 16e3, 0.7, "of a byte sent or received, in time of a core"},
+    {"reduce", "us/B", 1 / 20e3, 0.7, "of a byte added"},
+    {"copy_large", "us/B", 1 / 20e3, 0.7, "in addition where the vectors exceed the cache"},
+    {"reduce_large", "us/B", 1 / 10e3, 0.7, "likewise"},
+    {"cache", "B", 16e6, 0.7, "that all ranks share"},
+}};
+
 constexpr double refill = 0.1;
 
 struct HostCosts {
@@ -121,7 +134,9 @@ double memory_time(const PlayedMethod& played, const Scale& scale, double bytes,
 
 double message_time(const PlayedMethod& played, const Scale& scale, double bytes,
                     std::span<const double> c) {
-  const auto work = known_host_work(played.spec, scale.ranks, scale.cores,
+  const PlayedMethod real = played_for(played, scale.ranks, bytes, 4);
+  const std::string row(real.form == PlayedForm::schedule ? real.spec : registry_row(real));
+  const auto work = known_host_work(row, scale.ranks, scale.cores,
                                     Bytes{static_cast<std::int64_t>(bytes)}, false);
   const double per_rank = scale.ranks > scale.cores ? switch_time(scale, c) / scale.cores : 0;
   const HostCosts cost = costs_at(scale.ranks * bytes * work->footprint, c);
@@ -150,6 +165,17 @@ NetworkModel host_messages() {
   return {Interconnect::host_messages,
           "host-messages",
           message_constants,
+          message_time,
+          0.2,
+          1.5,
+          {"start", "hop", "copy", "reduce"},
+          0.1};
+}
+
+NetworkModel host_library() {
+  return {Interconnect::host_library,
+          "host-library",
+          library_constants,
           message_time,
           0.2,
           1.5,

@@ -6,9 +6,10 @@
 namespace collbench {
 namespace {
 
-const std::array<NetworkModel, 5>& network_models() {
-  static const std::array<NetworkModel, 5> models{switched_network(), torus_network(),
-                                                  gpu_network(), host_memory(), host_messages()};
+const std::array<NetworkModel, 6>& network_models() {
+  static const std::array<NetworkModel, 6> models{switched_network(), torus_network(),
+                                                  gpu_network(),      host_memory(),
+                                                  host_messages(),    host_library()};
   return models;
 }
 

@@ -59,5 +59,6 @@ NetworkModel torus_network();
 NetworkModel gpu_network();
 NetworkModel host_memory();
 NetworkModel host_messages();
+NetworkModel host_library();
 
 }  // namespace collbench

@@ -212,6 +212,13 @@ bool is_ours(const std::string& algorithm) {
 }
 
 std::optional<PlayedMethod> host_method(const MethodKey& method) {
+  const std::string library = normalized_name(method.library);
+  if (starts_with(library, "openmpi") || starts_with(library, "mpich")) {
+    auto played = switched_method(normalized_name(method.algorithm), library);
+    if (!played || played->form == PlayedForm::library_choice) return {};
+    played->interconnect = Interconnect::host_library;
+    return played;
+  }
   const bool memory = method.library == "shm";
   if ((!memory && method.library != "grpc") || !is_ours(method.algorithm)) return {};
   PlayedMethod played =

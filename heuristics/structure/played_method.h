@@ -18,9 +18,16 @@
 namespace collbench {
 
 /// What joins the ranks: switches between nodes of one rank, a torus of nodes whose ports are
-/// driven one by one, switches between nodes of several GPUs, or the memory of one host or messages
-/// inside it, whose cores they share.
-enum class Interconnect : std::uint8_t { switched, torus, gpu_nodes, host_memory, host_messages };
+/// driven one by one, switches between nodes of several GPUs, or one host whose cores they share:
+/// its memory, messages over its loopback, or a library's messages through its memory.
+enum class Interconnect : std::uint8_t {
+  switched,
+  torus,
+  gpu_nodes,
+  host_memory,
+  host_messages,
+  host_library
+};
 
 enum class PlayedForm : std::uint8_t {
   doubling,        // the whole vector to a partner in each of log2(n) rounds
@@ -69,7 +76,7 @@ struct PlayedMethod {
 
 /// What a method plays at a scale; nothing if its name is not known, or if the scale is none that
 /// the forms are of: several nodes, of one rank each or, for forms of GPUs, of several; or one host
-/// whose cores are known, for schedules of ours over "shm" and "grpc".
+/// whose cores are known, for schedules of ours over "shm" and "grpc" and for MPI's own.
 std::optional<PlayedMethod> played_method(const MethodKey& method, const Scale& scale);
 
 PlayedFamily family_of(const PlayedMethod& played);

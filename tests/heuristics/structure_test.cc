@@ -63,6 +63,15 @@ TEST(PlayedMethodTest, HasNoFormForOtherNamesNcclsTablesAndSingleNodes) {
   EXPECT_FALSE(played_method(method("mpi", "ring"), {8, 0}));
 }
 
+TEST(PlayedMethodTest, KnowsWhatMpiPlaysAmongTheRanksOfOneHost) {
+  const Scale host{.ranks = 8, .nodes = 1, .cores = 2};
+  const PlayedMethod linear = played_method(method("openmpi", "linear"), host).value();
+  EXPECT_EQ(linear.form, PlayedForm::linear);
+  EXPECT_EQ(linear.interconnect, Interconnect::host_library);
+  EXPECT_EQ(played_method(method("openmpi", "auto"), host)->form, PlayedForm::ompi_choice);
+  EXPECT_FALSE(played_method(method("mpich", "auto"), host)) << "in memory, by its own rules";
+}
+
 TEST(PlayedMethodTest, OpenMpisRulesAndShortRingsPlaySomethingElse) {
   const PlayedMethod choice = played_method(method("OMPI 4", "default"), {128, 128}).value();
   EXPECT_EQ(played_for(choice, 128, 1024, 4).form, PlayedForm::tree);
