@@ -283,12 +283,26 @@ void FairShare::apply(std::int32_t flow, double rate, double now) {
   if (changed.rate > 0 && std::abs(rate - changed.rate) <= 4 * epsilon * rate) return;
   if (changed.rate > 0) {
     changed.left = std::max(0.0, changed.left - changed.rate * (now - changed.updated));
-    queue_.remove(first_id_ + flow);
   }
+  // Without links nothing limits: the bytes are there at once.
+  changed.end = std::isinf(rate) ? now : now + changed.left / rate;
+  const bool is_queued = changed.rate > 0;
   changed.updated = now;
   changed.rate = rate;
-  // Without links nothing limits: the bytes are there at once.
-  queue_.push(first_id_ + flow, std::isinf(rate) ? now : now + changed.left / rate);
+  // Rates fall and rise again while a flow lasts, and ends are late more often than early: an event
+  // that comes too early is cheaper than moving it each time.
+  if (is_queued && changed.event <= changed.end) return;
+  if (is_queued) queue_.remove(first_id_ + flow);
+  changed.event = changed.end;
+  queue_.push(first_id_ + flow, changed.event);
+}
+
+bool FairShare::is_over(std::int32_t flow) {
+  Active& waiting = active(flow);
+  if (waiting.event >= waiting.end) return true;
+  waiting.event = waiting.end;
+  queue_.push(first_id_ + flow, waiting.event);
+  return false;
 }
 
 }  // namespace collbench

@@ -30,6 +30,9 @@ class FairShare {
 
   /// `flow` begins now to move `bytes` along `path`, no faster than `cap` (0: none).
   void start(std::int32_t flow, std::int32_t path, double bytes, double cap, double now);
+  /// An event of `flow` has come: whether it has moved all its bytes by now. If not, it waits for
+  /// its end again.
+  bool is_over(std::int32_t flow);
   /// `flow` has moved all its bytes.
   void end(std::int32_t flow, double now);
   /// Gives all flows their rates from `now` on and queues the ends of those that changed.
@@ -53,6 +56,8 @@ class FairShare {
     double left = 0;     // bytes to move, at `updated`
     double rate = 0;     // 0: not yet known
     double updated = 0;  // time
+    double end = 0;      // at this rate
+    double event = 0;    // that is queued: at the end or before it
     double limit = 0;
     double filled = 0;  // rate while filling; 0: still rising
     std::int32_t path = 0;

@@ -216,6 +216,7 @@ class FlowPlayer {
     const std::int32_t flow = event - positions;
     Message& moved = message(flow);
     if (moved.flows) {
+      if (!links_.is_over(flow)) return;
       links_.end(flow, now_);
       arrive(flow);
       return;
