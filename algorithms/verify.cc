@@ -330,7 +330,12 @@ std::vector<AdditionOrder> addition_orders(const Schedule& schedule, const Colle
   return Verifier(schedule, collective, {}).orders();
 }
 
-ScheduleCost count_cost(const Schedule& schedule) {
+ScheduleCost count_cost(const Schedule& schedule, std::int64_t count) {
+  const auto size = [&](Chunks chunks) -> std::int64_t {
+    if (count == 0) return chunks.count;
+    const auto start = [&](int chunk) { return schedule.partition()(chunk, count, 1); };
+    return start(chunks.first + chunks.count) - start(chunks.first);
+  };
   ScheduleCost cost;
   cost.rounds = schedule.rounds();
   ResolvedRound round;
@@ -341,19 +346,19 @@ ScheduleCost count_cost(const Schedule& schedule) {
     std::int64_t messages = 0;
     for (int t = 0; t < schedule.rounds(); ++t) {
       resolve(schedule, r, t, round);
-      for (const Op& op : round.sends()) sent += op.chunks.count;
+      for (const Op& op : round.sends()) sent += size(op.chunks);
       messages += static_cast<std::int64_t>(round.sends().size());
       for (const Receipt& receipt : round.receipts()) {
-        received += std::int64_t{receipt.chunks.count} * receipt.messages();
-        reduced += std::int64_t{receipt.chunks.count} * receipt.additions();
+        received += size(receipt.chunks) * receipt.messages();
+        reduced += size(receipt.chunks) * receipt.additions();
       }
     }
-    cost.max_sent_chunks = std::max(cost.max_sent_chunks, sent);
-    cost.max_received_chunks = std::max(cost.max_received_chunks, received);
-    cost.max_reduced_chunks = std::max(cost.max_reduced_chunks, reduced);
+    cost.max_sent = std::max(cost.max_sent, sent);
+    cost.max_received = std::max(cost.max_received, received);
+    cost.max_reduced = std::max(cost.max_reduced, reduced);
     cost.max_messages = std::max(cost.max_messages, messages);
     cost.total_messages += messages;
-    cost.total_sent_chunks += sent;
+    cost.total_sent += sent;
   }
   return cost;
 }

@@ -43,17 +43,18 @@ Verification verify_allreduce(const Schedule& schedule);
 /// that adds nothing.
 std::vector<AdditionOrder> addition_orders(const Schedule& schedule, const Collective& collective);
 
-/// What a schedule costs, counted from its operations. Bytes are in chunks (divide by chunks() for
-/// multiples of the vector M); every maximum is over ranks.
+/// What a schedule costs, counted from its operations; every maximum is over ranks.
 struct ScheduleCost {
   int rounds = 0;
-  std::int64_t max_sent_chunks = 0;
-  std::int64_t max_received_chunks = 0;
-  std::int64_t max_reduced_chunks = 0;
+  std::int64_t max_sent = 0;
+  std::int64_t max_received = 0;
+  std::int64_t max_reduced = 0;
   std::int64_t max_messages = 0;  // sends of one rank
   std::int64_t total_messages = 0;
-  std::int64_t total_sent_chunks = 0;
+  std::int64_t total_sent = 0;
 };
-ScheduleCost count_cost(const Schedule& schedule);
+/// What is sent, received and reduced in chunks (divide by chunks() for multiples of the vector),
+/// or in elements of a vector of `count`, if that is not 0.
+ScheduleCost count_cost(const Schedule& schedule, std::int64_t count = 0);
 
 }  // namespace collbench

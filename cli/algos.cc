@@ -2,6 +2,7 @@
 // work.
 #include <chrono>
 #include <iostream>
+#include <numeric>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,10 +18,13 @@
 #include "cli/exit_code.h"
 #include "cli/run_options.h"
 #include "core/error.h"
+#include "core/parse.h"
 #include "transports/world/backend.h"
 
 namespace collbench {
 namespace {
+
+constexpr int goal_element_bytes = 4;
 
 std::vector<std::string_view> other_collectives_of(const AlgorithmInfo& info) {
   std::vector<std::string_view> others;
@@ -55,9 +59,11 @@ int list_algorithms(const Settings& /*settings*/) {
 }
 
 void print_description(const AlgorithmInfo& info, const AlgorithmSpec& spec,
-                       const Schedule& schedule, bool all_reduce) {
-  const ScheduleCost cost = count_cost(schedule);
-  const double chunks = schedule.chunks();
+                       const Schedule& schedule, const Collective& collective) {
+  const std::int64_t elements =
+      std::accumulate(collective.counts.begin(), collective.counts.end(), std::int64_t{0});
+  const ScheduleCost cost = count_cost(schedule, elements);
+  const auto whole = static_cast<double>(elements > 0 ? elements : schedule.chunks());
   std::cout << fmt::format("{}: {}\n", info.name, info.summary);
   std::cout << fmt::format("ranks    {} (here {})\n", info.constraints, schedule.ranks());
   for (const AlgorithmOption& option : info.options) {
@@ -69,9 +75,9 @@ void print_description(const AlgorithmInfo& info, const AlgorithmSpec& spec,
   std::cout << fmt::format(
       "here     {} rounds, {} chunks; at most {:.4g} M sent, {:.4g} M reduced, {} messages per "
       "rank\n",
-      cost.rounds, schedule.chunks(), static_cast<double>(cost.max_sent_chunks) / chunks,
-      static_cast<double>(cost.max_reduced_chunks) / chunks, cost.max_messages);
-  if (all_reduce) {
+      cost.rounds, schedule.chunks(), static_cast<double>(cost.max_sent) / whole,
+      static_cast<double>(cost.max_reduced) / whole, cost.max_messages);
+  if (collective.kind == CollectiveKind::all_reduce) {
     std::cout << fmt::format("replicas {}\n", is_replica_consistent(spec)
                                                   ? "end bitwise equal"
                                                   : "may differ in last bits");
@@ -116,21 +122,32 @@ void print_markdown(const Schedule& schedule) {
 int show_algorithm(const Settings& settings) {
   const std::string& format =
       settings.one_of("format", {"table", "msccl", "mscclpp", "goal", "markdown"});
-  const int ranks = settings.count("workers", 1, 65'536);
+  const std::string& counts = settings.text("counts");
+  const int ranks = counts.empty() || settings.given("workers")
+                        ? settings.count("workers", 1, 65'536)
+                        : static_cast<int>(split_at(counts, ',').size());
   const AlgorithmSpec spec = parse_algorithm_spec(settings.text("NAME"));
   const AlgorithmInfo& info = find_algorithm(spec.name);
-  const Collective collective{collective_asked(settings), settings.count("root", 0, 65'535)};
+  const Collective collective =
+      with_counts({collective_asked(settings), settings.count("root", 0, 65'535)}, counts, ranks);
   const bool all_reduce = collective.kind == CollectiveKind::all_reduce;
+  require(counts.empty() || (format.find("msccl") != 0 && !settings.given("bytes")),
+          fmt::format("{}: MSCCL's formats have equal chunks, and the shares say the size",
+                      settings.label("counts")));
   const Schedule schedule =
       all_reduce ? make_schedule(spec, ranks) : make_schedule(spec, ranks, Bytes{0}, collective);
   if (format == "msccl") std::cout << to_msccl_xml(schedule, collective.kind);
   if (format == "mscclpp") {
     std::cout << to_mscclpp_json(schedule, collective.kind, [](Rank, Rank) { return true; });
   }
-  if (format == "goal") std::cout << to_goal(schedule, settings.size("bytes"));
+  if (format == "goal") {
+    const Bytes size =
+        counts.empty() ? settings.size("bytes") : Bytes{sum_of_counts(counts) * goal_element_bytes};
+    std::cout << to_goal(schedule, size, goal_element_bytes);
+  }
   if (format == "markdown") print_markdown(schedule);
   if (format != "table") return exit_ok;
-  print_description(info, spec, schedule, all_reduce);
+  print_description(info, spec, schedule, collective);
   std::cout << "\n3>1 sends chunk 3 to rank 1, 3<1 stores it from there, 3+1 adds it\n"
             << to_table(schedule);
   return exit_ok;
@@ -212,6 +229,8 @@ constexpr OptionRow show_algorithm_rows[] = {
     {options_group, "collective", "", "NAME", "all-reduce",
      "reduce-scatter, all-gather, broadcast or reduce"},
     {options_group, "root", "r", "N", "0", "root rank of a broadcast or reduce"},
+    {options_group, "counts", "", "N,..", "",
+     "elements of each rank's share of a reduce-scatter or all-gather: 1M,2M,0,4K"},
     {options_group, "format", "", "NAME", "table",
      "table, msccl, mscclpp (GPUs of one node), goal or markdown"},
     {options_group, "bytes", "", "SIZE", "1M", "goal: size of the vector"},

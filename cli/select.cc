@@ -5,6 +5,7 @@
 #include <memory>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "bench/foreign/foreign_tables.h"
@@ -49,6 +50,8 @@ constexpr OptionRow select_rows[] = {
     {what_to_choose_for, "op", "", "OP", "sum", "sum, prod, min, max, avg"},
     {what_to_choose_for, "collective", "", "NAME", "all-reduce",
      "reduce-scatter, all-gather, broadcast or reduce"},
+    {what_to_choose_for, "counts", "", "N,..", "",
+     "elements of each worker's share of a reduce-scatter or all-gather: 1M,2M,0,4K"},
     {what_to_choose_for, "devices", "", "KIND", "auto",
      "cpus, gpus, virtual-gpus, mixed; auto asks the machine"},
     {what_to_choose_for, "available", "", "NAME[,..]", "", "candidates; default: all that fit"},
@@ -163,6 +166,7 @@ Inquiry inquiry_of(const Settings& settings) {
   for (const int count : workers) {
     Question question = common;
     question.workers = count;
+    set_counts(settings, question);
     if (fitted != nullptr) set_nodes(settings, fitted, question);
     if (!settings.text("topo").empty()) {
       inquiry.machines.push_back(machine_asked(settings.text("topo"), fitted, question));
@@ -234,6 +238,7 @@ void print_answer(const Policy& policy, const Question& question, const std::str
                                  to_string(question.op));
   if (question.collective != CollectiveKind::all_reduce) {
     work = fmt::format("a {} of {}", to_string(question.collective), work);
+    if (!question.counts.empty()) work += fmt::format(" in {}", fmt::join(question.counts, ", "));
   }
   std::cout << fmt::format("{}: {} for {}, {} workers on {}\n", policy.name,
                            name_of(answer.algorithm, answer.protocol), work, question.workers,
@@ -243,11 +248,11 @@ void print_answer(const Policy& policy, const Question& question, const std::str
   if (!answer.candidates.empty()) print_candidates(answer, explain);
   if (policy.name == library_policy) return;
   if (const std::optional<InsideLibrary> inside = inside_library(question)) {
-    const auto described = [](const Candidate& c) {
-      return fmt::format("{}, {}", name_of(c.algorithm, c.protocol), to_string(*c.time));
-    };
-    std::cout << fmt::format("inside NCCL: its tuner takes {}; fastest of all it has: {}\n",
-                             described(inside->chosen), described(inside->fastest));
+    const auto& [chosen, fastest] = *inside;
+    std::cout << fmt::format("inside NCCL: its tuner takes {}, {}; fastest of all it has: {}, {}\n",
+                             name_of(chosen.algorithm, chosen.protocol), to_string(*chosen.time),
+                             name_of(fastest.algorithm, fastest.protocol),
+                             to_string(*fastest.time));
   }
 }
 
@@ -262,17 +267,12 @@ json json_of(const Policy& policy, const Question& question, const std::string& 
     if (!c.refused.empty()) one["refused"] = c.refused;
     candidates.push_back(std::move(one));
   }
-  json out{{"policy", policy.name},
-           {"network", network},
-           {"workers", question.workers},
-           {"nodes", question.nodes},
-           {"bytes", question.bytes.count},
-           {"type", to_string(question.type)},
-           {"op", to_string(question.op)},
-           {"collective", to_string(question.collective)},
-           {"algorithm", answer.algorithm},
-           {"reason", answer.reason},
-           {"candidates", std::move(candidates)},
+  json out{{"policy", policy.name},         {"network", network},
+           {"workers", question.workers},   {"nodes", question.nodes},
+           {"bytes", question.bytes.count}, {"type", to_string(question.type)},
+           {"op", to_string(question.op)},  {"collective", to_string(question.collective)},
+           {"counts", question.counts},     {"algorithm", answer.algorithm},
+           {"reason", answer.reason},       {"candidates", std::move(candidates)},
            {"warnings", answer.warnings}};
   if (!answer.protocol.empty()) out["protocol"] = answer.protocol;
   if (policy.name == library_policy) return out;
@@ -329,10 +329,11 @@ Bytes smallest_of_table(const Settings& settings) {
 }
 
 void print_tables(const Settings& settings, const Inquiry& inquiry) {
-  const Bytes first = smallest_of_table(settings);
-  const Bytes last = settings.size("maxbytes");
   for_each_answer(inquiry, [&](const Policy& policy, const Question& question) {
-    print_rules(policy, size_rules(policy, question, first, last), inquiry.network);
+    print_rules(
+        policy,
+        size_rules(policy, question, smallest_of_table(settings), settings.size("maxbytes")),
+        inquiry.network);
   });
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/parse.h"
 #include "core/suggest.h"
 #include "heuristics/calibration/fit.h"
 #include "heuristics/calibration/fitted_machine.h"
@@ -35,6 +36,10 @@ int automatic_nodes(const Calibration* fitted, const Question& question) {
 
 std::vector<int> workers_asked(const Settings& settings, const Calibration* fitted) {
   const std::string& topology = settings.text("topo");
+  const std::string& counts = settings.text("counts");
+  if (!settings.given("workers") && !counts.empty()) {
+    return {static_cast<int>(split_at(counts, ',').size())};
+  }
   if (!settings.given("workers") && !topology.empty() && fitted == nullptr) {
     try {
       return {machine(topology).topology.hosts()};
@@ -43,6 +48,17 @@ std::vector<int> workers_asked(const Settings& settings, const Calibration* fitt
     }
   }
   return settings.worker_counts("workers");
+}
+
+void set_counts(const Settings& settings, Question& question) {
+  const std::string& counts = settings.text("counts");
+  if (counts.empty()) return;
+  for (const char* other : {"minbytes", "table", "export"}) {
+    require(!settings.given(other), fmt::format("{} says how large the one vector is; leave {} out",
+                                                settings.label("counts"), settings.label(other)));
+  }
+  question.counts = with_counts({question.collective}, counts, question.workers).counts;
+  question.bytes = Bytes{sum_of_counts(counts) * size_of(question.type)};
 }
 
 void set_nodes(const Settings& settings, const Calibration* fitted, Question& question) {

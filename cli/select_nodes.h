@@ -11,9 +11,13 @@
 
 namespace collbench {
 
-/// By --workers. Without it every host of the machine, as `simulate` has it; of a machine that
-/// comes in any size, or was fitted (`fitted` is not null), the option's default.
+/// By --workers. Without it as many as --counts has numbers, or every host of the machine, as
+/// `simulate` has it; of a machine that comes in any size, or was fitted (`fitted` is not null),
+/// the option's default.
 std::vector<int> workers_asked(const Settings& settings, const Calibration* fitted);
+
+/// Takes the shares of --counts, if there are any, and the size of the vector that they make.
+void set_counts(const Settings& settings, Question& question);
 
 /// Sets nodes and shape by --nodes: a number, a shape (4x4x8), or auto, which asks `fitted`, then
 /// the machine of the question. `fitted` may be null.

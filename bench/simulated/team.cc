@@ -82,7 +82,7 @@ bool is_as_policies_see_it(const Case& point) {
   plain.real_data = point.simulated.real_data;
   plain.seed = point.simulated.seed;
   plain.equal_chunks = point.simulated.equal_chunks;
-  return point.simulated == plain && point.counts.empty();
+  return point.simulated == plain;
 }
 
 /// A candidate of `auto` with its predicted time.
@@ -220,6 +220,7 @@ Choice CaseBinder::decide_algorithm(const Case& point) {
   question.type = point.type;
   question.op = point.op;
   question.collective = point.collective;
+  question.counts = collective_of(point).counts;
   question.workers = group_size(point);
   question.nodes = nodes_of(machine.topology.layout(), question.workers);
   question.machine = &machine;
@@ -243,8 +244,8 @@ Choice CaseBinder::decide_algorithm(const Case& point) {
       }
       BoundCase bound = bind(candidate);
       const Outcome outcome = predicted(bound.scenario);
-      candidates.push_back(
-          {std::move(bound.algorithm), std::move(bound.scenario), outcome.time, outcome.messages});
+      candidates.push_back({std::move(bound.algorithm), std::move(bound.scenario),
+                            outcome.time, outcome.messages});
     } catch (const InvalidArgument&) {
       continue;  // has no such half
     }

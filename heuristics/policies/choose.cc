@@ -173,13 +173,16 @@ Choice choose(std::string_view backend, ChoiceKind kind, int workers, Bytes byte
 }
 
 Answer ask_auto(const Question& question) {
-  if (is_measured(question)) return ask_measured(question);
+  const bool sees_counts = question.machine != nullptr && !question.counts.empty();
+  if (is_measured(question) && !sees_counts) return ask_measured(question);
   if (question.machine != nullptr) {
     Answer answer = ask_model(question);
     answer.reason = "predicted: " + answer.reason;
     if (!question.measured.empty()) {
-      answer.warnings.push_back(fmt::format(
-          "{} workers were not measured; the choice is by the model", question.workers));
+      answer.warnings.push_back(
+          sees_counts ? "measured times are of equal shares; the choice is by the model"
+                      : fmt::format("{} workers were not measured; the choice is by the model",
+                                    question.workers));
     }
     return answer;
   }
@@ -193,11 +196,13 @@ Answer ask_auto(const Question& question) {
   const std::string refused = refusal(question, choice.algorithm);
   require(refused.empty(),
           fmt::format("the rule chooses {}, which is refused: {}", choice.algorithm, refused));
-  return {choice.algorithm,
-          "",
-          choice.reason,
-          {{choice.algorithm, "", {}, "", ""}},
-          {"a rule of thumb: this many workers on this many cores are not measured"}};
+  Answer answer{choice.algorithm,
+                "",
+                choice.reason,
+                {{choice.algorithm, "", {}, "", ""}},
+                {"a rule of thumb: this many workers on this many cores are not measured"}};
+  warn_of_counts(question, answer);
+  return answer;
 }
 
 std::vector<MeasuredTime> local_times(std::string_view backend, int cores) {

@@ -90,7 +90,8 @@ void explain_ties(const std::vector<FittedCandidate>& ranked, Answer& answer) {
 }  // namespace
 
 std::optional<Answer> ask_fitted(const Question& question) {
-  if (question.fitted == nullptr) return {};
+  if (question.fitted == nullptr || !question.counts.empty())
+    return {};  // measured of equal shares
   Scale scale{question.workers, question.nodes, question.shape};
   if (scale.nodes == 1) scale.cores = question.fitted->cores();
   Answer noted;

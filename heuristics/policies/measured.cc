@@ -184,6 +184,7 @@ Answer ask_measured(const Question& question) {
                                           question.workers, workers));
   }
   warn_of_size(table, question, answer);
+  warn_of_counts(question, answer);
   return answer;
 }
 
@@ -198,6 +199,7 @@ Answer ask_oracle(const Question& question) {
                       to_string(question.bytes), question.workers, question.nodes));
   Answer answer = take_fastest(candidates_of(table, question));
   answer.reason = "the fastest measured: " + answer.reason;
+  warn_of_counts(question, answer);
   return answer;
 }
 

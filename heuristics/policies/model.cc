@@ -131,8 +131,8 @@ class ModelPolicy {
       const bool as_asked =
           known != name || name == rings_over_wires || name == synthesised_row().name;
       found.algorithm = as_asked ? known : to_string(spec);
-      const Schedule schedule =
-          make_schedule(spec, question_.workers, question_.bytes, {question_.collective});
+      const Schedule schedule = make_schedule(spec, question_.workers, question_.bytes,
+                                              {question_.collective, 0, question_.counts});
       const double messages = messages_to_look_at(schedule);
       // A candidate that was named explicitly is predicted whatever it costs.
       require(!question_.available.empty() || messages <= most_messages,

@@ -150,6 +150,10 @@ Answer take_first(const Question& question, std::span<const std::string_view> wa
                                     fmt::join(wanted, ", "), fmt::join(question.available, ", ")));
 }
 
+void warn_of_counts(const Question& question, Answer& answer) {
+  if (!question.counts.empty()) answer.warnings.emplace_back("the choice is that of equal shares");
+}
+
 Answer take_fastest(std::vector<Candidate> candidates) {
   sort_candidates(candidates);
   require(!candidates.empty() && candidates.front().refused.empty(),

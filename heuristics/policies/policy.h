@@ -37,6 +37,7 @@ struct Question {
   DataType type = DataType::f32;
   ReduceOp op = ReduceOp::sum;
   CollectiveKind collective = CollectiveKind::all_reduce;
+  std::vector<std::int64_t> counts;  // elements of each worker's share; empty: equal shares
   int workers = 2;
   int nodes = 1;      // that they are spread over evenly
   GridShape shape{};  // of the nodes; zeros: not known
@@ -102,6 +103,9 @@ std::string refusal(const Question& question, std::string_view algorithm);
 /// InvalidArgument, naming them, if none is.
 Answer take_first(const Question& question, std::span<const std::string_view> wanted,
                   std::string reason);
+
+/// Warns where shares of chosen sizes are asked about: the times, or the rule, are of equal ones.
+void warn_of_counts(const Question& question, Answer& answer);
 
 /// Sorts the candidates and takes the fastest. Throws InvalidArgument if all are refused.
 Answer take_fastest(std::vector<Candidate> candidates);

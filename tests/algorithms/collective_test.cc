@@ -213,8 +213,8 @@ TEST(Pat, TakesTheRoundsAndMessagesOfItsPaper) {
         if (n == size) {
           EXPECT_EQ(cost.rounds, most) << n << " ranks, " << aggregation;
         }
-        EXPECT_EQ(cost.max_sent_chunks, n - 1);
-        EXPECT_EQ(cost.total_sent_chunks, static_cast<std::int64_t>(n) * (n - 1));
+        EXPECT_EQ(cost.max_sent, n - 1);
+        EXPECT_EQ(cost.total_sent, static_cast<std::int64_t>(n) * (n - 1));
       }
     }
     EXPECT_EQ(pat_phases(n, 1).all_gather.rounds(), n - 1) << "linear without aggregation";
@@ -246,7 +246,7 @@ TEST(Bine, MeetsPartnersAtTheDistancesOfItsPaper) {
 TEST(Bine, SendsEveryBlockOnceForEveryEvenNumberOfRanks) {
   for (int n = 2; n <= 64; n += 2) {
     const ScheduleCost cost = count_cost(all_gather_half(make_schedule("bine", n)));
-    EXPECT_EQ(cost.max_sent_chunks, n - 1) << n;
+    EXPECT_EQ(cost.max_sent, n - 1) << n;
     EXPECT_EQ(cost.rounds, static_cast<int>(std::bit_width(static_cast<unsigned>(n - 1)))) << n;
   }
 }

@@ -255,7 +255,7 @@ TEST(Split, KeepsRoundsAndBytesAndMultipliesMessages) {
   const ScheduleCost before = count_cost(ring);
   const ScheduleCost after = count_cost(split(ring, 3));
   EXPECT_EQ(after.rounds, before.rounds);
-  EXPECT_EQ(after.max_sent_chunks, 3 * before.max_sent_chunks);
+  EXPECT_EQ(after.max_sent, 3 * before.max_sent);
   EXPECT_EQ(after.total_messages, 3 * before.total_messages);
   EXPECT_THROW(split(ring, 0), InvalidArgument);
 }

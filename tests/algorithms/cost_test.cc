@@ -54,8 +54,8 @@ TEST(Registry, ClaimsTheCostsThatItsSchedulesHave) {
       const Schedule schedule = make_schedule(info.name, n);
       const ScheduleCost cost = count_cost(schedule);
       expect_claim(info, "rounds", n, cost.rounds);
-      expect_claim(info, "sent", n, in_vectors(cost.max_sent_chunks, schedule));
-      expect_claim(info, "reduced", n, in_vectors(cost.max_reduced_chunks, schedule));
+      expect_claim(info, "sent", n, in_vectors(cost.max_sent, schedule));
+      expect_claim(info, "reduced", n, in_vectors(cost.max_reduced, schedule));
     }
   }
 }
@@ -71,7 +71,7 @@ TEST(Registry, DefaultsInTheRowsAreThoseOfTheMakers) {
     const Schedule actual = make_schedule(spec, 8);
     EXPECT_EQ(actual.chunks(), expected.chunks()) << to_string(spec);
     EXPECT_EQ(actual.rounds(), expected.rounds()) << to_string(spec);
-    EXPECT_EQ(count_cost(actual).max_sent_chunks, count_cost(expected).max_sent_chunks)
+    EXPECT_EQ(count_cost(actual).max_sent, count_cost(expected).max_sent)
         << to_string(spec);
   }
 }
@@ -87,10 +87,10 @@ TEST(EverySchedule, RespectsTheLowerBounds) {
     // In one round a rank may hear from many peers, so only a one-ported schedule needs
     // ceil(log2 n) rounds; bytes are bounded whatever the ports.
     const double least = (n - 1.0) / n;
-    EXPECT_GE(in_vectors(cost.max_sent_chunks, schedule), 2 * least - 1e-9) << instance.spec << n;
-    EXPECT_GE(in_vectors(cost.max_received_chunks, schedule), 2 * least - 1e-9)
+    EXPECT_GE(in_vectors(cost.max_sent, schedule), 2 * least - 1e-9) << instance.spec << n;
+    EXPECT_GE(in_vectors(cost.max_received, schedule), 2 * least - 1e-9)
         << instance.spec << n;
-    EXPECT_GE(in_vectors(cost.max_reduced_chunks, schedule), least - 1e-9) << instance.spec << n;
+    EXPECT_GE(in_vectors(cost.max_reduced, schedule), least - 1e-9) << instance.spec << n;
     EXPECT_GE(cost.total_messages, 2 * (n - 1)) << instance.spec << n;
     EXPECT_GE(cost.rounds, 1);
   }
@@ -146,9 +146,9 @@ TEST(EverySchedule, EqualsTheIndependentlyComputedCosts) {
     const Schedule schedule = make_schedule(spec, ranks);
     const ScheduleCost cost = count_cost(schedule);
     EXPECT_EQ(cost.rounds, rounds) << line;
-    EXPECT_NEAR(in_vectors(cost.max_sent_chunks, schedule), sent, 1e-6) << line;
-    EXPECT_NEAR(in_vectors(cost.max_received_chunks, schedule), received, 1e-6) << line;
-    EXPECT_NEAR(in_vectors(cost.max_reduced_chunks, schedule), reduced, 1e-6) << line;
+    EXPECT_NEAR(in_vectors(cost.max_sent, schedule), sent, 1e-6) << line;
+    EXPECT_NEAR(in_vectors(cost.max_received, schedule), received, 1e-6) << line;
+    EXPECT_NEAR(in_vectors(cost.max_reduced, schedule), reduced, 1e-6) << line;
     // The figures count one message per exchange; a cyclic range of chunks that wraps is two here.
     EXPECT_GE(cost.max_messages, messages) << line;
     EXPECT_LE(cost.max_messages, spec == "circulant" ? 2 * messages : messages) << line;
@@ -163,8 +163,8 @@ std::string documented_cost(std::string_view name, int n) {
   const Schedule schedule = make_schedule(name, n);
   const ScheduleCost cost = count_cost(schedule);
   std::ostringstream text;
-  text << std::setprecision(4) << cost.rounds << ", " << in_vectors(cost.max_sent_chunks, schedule)
-       << ", " << in_vectors(cost.max_reduced_chunks, schedule);
+  text << std::setprecision(4) << cost.rounds << ", " << in_vectors(cost.max_sent, schedule)
+       << ", " << in_vectors(cost.max_reduced, schedule);
   return text.str();
 }
 
@@ -250,10 +250,10 @@ TEST(DoubleTree, GivesEveryRankAtMostTwoChildrenInAllAndSendsTwiceTheVector) {
       EXPECT_EQ(std::count(parents.begin(), parents.end(), -1), 1) << n;
     }
     const Schedule schedule = make_schedule("double-tree", n);
-    EXPECT_DOUBLE_EQ(in_vectors(count_cost(schedule).max_sent_chunks, schedule), 2.0) << n;
+    EXPECT_DOUBLE_EQ(in_vectors(count_cost(schedule).max_sent, schedule), 2.0) << n;
   }
   const Schedule three = make_schedule("double-tree", 3);
-  EXPECT_DOUBLE_EQ(in_vectors(count_cost(three).max_sent_chunks, three), 1.5);
+  EXPECT_DOUBLE_EQ(in_vectors(count_cost(three).max_sent, three), 1.5);
 }
 
 TEST(DoubleTree, HasTheParentsOfNcclsTreesForEightRanks) {

@@ -198,12 +198,12 @@ TEST(Verifier, TellsAFoldInOneGroupFromOneThatRoundsBetween) {
 TEST(CountCost, CountsMessagesAndChunksButNotOwnTermMarks) {
   const ScheduleCost cost = count_cost(make_schedule("direct", 5));
   EXPECT_EQ(cost.rounds, 2);
-  EXPECT_EQ(cost.max_sent_chunks, 8);
-  EXPECT_EQ(cost.max_received_chunks, 8);
-  EXPECT_EQ(cost.max_reduced_chunks, 4);
+  EXPECT_EQ(cost.max_sent, 8);
+  EXPECT_EQ(cost.max_received, 8);
+  EXPECT_EQ(cost.max_reduced, 4);
   EXPECT_EQ(cost.max_messages, 8);
   EXPECT_EQ(cost.total_messages, 40);
-  EXPECT_EQ(cost.total_sent_chunks, 40);
+  EXPECT_EQ(cost.total_sent, 40);
 }
 
 }  // namespace

@@ -85,6 +85,39 @@ TEST_F(SelectTest, WhatIsMissingOrWrongIsSaid) {
               HasSubstr("Did you mean 'gpus'?"));
 }
 
+TEST_F(SelectTest, SharesOfChosenSizesArePricedAsTheyAre) {
+  const auto microseconds = [&](const std::string& counts, const std::string& algorithm) {
+    const auto json = nlohmann::json::parse(
+        out({"-t", "star:4,100Gbps,5us", "--collective", "all-gather", "--counts", counts,
+             "--available", algorithm, "--format", "json"}));
+    EXPECT_EQ(json["workers"], 4);
+    EXPECT_EQ(json["bytes"], 64 << 20);
+    EXPECT_EQ(json["counts"].size(), 4U);
+    return json["candidates"][0]["expected_us"].get<double>();
+  };
+  const double equal = microseconds("4M,4M,4M,4M", "ring");
+  EXPECT_NEAR(equal, 4041.5, 1);  // 48 MiB through 12.5 GB/s, and three hops
+  // The largest share is passed on three times.
+  EXPECT_NEAR(microseconds("14M,1M,1M,0", "ring"), 14 / 4.0 * equal, 60);
+  EXPECT_THAT(
+      out({"-t", "star:4,100Gbps,5us", "--collective", "all-gather", "--counts", "14M,1M,1M,0"}),
+      HasSubstr("64 MiB f32 sum in 14680064, 1048576, 1048576, 0, 4 workers"));
+}
+
+TEST_F(SelectTest, SharesThatNobodyMeasuredOrThatDoNotFitAreSaid) {
+  EXPECT_THAT(out({"-B", "shm", "--collective", "all-gather", "--counts", "4M,1M,0,1M"}),
+              HasSubstr("note: the choice is that of equal shares"));
+  const std::vector<std::string> asked = {"-t", "star:4,100Gbps,5us", "--counts", "4M,1M,0,1M"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), asked.begin(), asked.end());
+    return refused(more);
+  };
+  EXPECT_THAT(with({}), HasSubstr("all-reduce has none"));
+  EXPECT_THAT(with({"--collective", "all-gather", "-b", "1M"}), HasSubstr("leave --minbytes out"));
+  EXPECT_THAT(with({"--collective", "all-gather", "--table"}), HasSubstr("leave --table out"));
+  EXPECT_THAT(with({"--collective", "all-gather", "-W", "3"}), HasSubstr("shares are for 3 ranks"));
+}
+
 // What cannot be tuned here is named with what it lacks.
 TEST_F(SelectTest, TuneSaysWhatALibraryLacks) {
   const CommandOutcome none = invoke(folder_, {"tune", "--library", "mvapich"});

@@ -269,6 +269,25 @@ TEST_F(UsageTest, AlgosExportsForOtherPrograms) {
               StartsWith("| rank | round 0 | round 1 |\n|---|---|---|\n| 0 |"));
 }
 
+TEST_F(UsageTest, AlgosCountsWhatSharesOfChosenSizesMake) {
+  const std::vector<std::string> asked = {"algos",    "show",         "ring",      "--counts",
+                                          "14,1,1,0", "--collective", "all-gather"};
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = asked;
+    all.insert(all.end(), more.begin(), more.end());
+    return run(all);
+  };
+  // Each rank passes on all shares but the next one's, and that may be the empty one.
+  EXPECT_THAT(with({}).out, HasSubstr("at most 1 M sent"));
+  EXPECT_THAT(run({"algos", "show", "ring", "--collective", "all-gather"}).out,
+              HasSubstr("at most 0.75 M sent"));
+  const std::string goal = with({"--format", "goal"}).out;
+  EXPECT_THAT(goal, HasSubstr("send 56b to 1"));
+  EXPECT_EQ(goal.find("send 0b"), std::string::npos);
+  EXPECT_EQ(with({"--format", "msccl"}).code, 2);
+  EXPECT_EQ(with({"-W", "3"}).code, 2);
+}
+
 TEST_F(UsageTest, AlgosVerifyProvesTheRegistry) {
   const CommandOutcome all = run({"algos", "verify", "--workers", "1:9"});
   EXPECT_EQ(all.code, 0);
