@@ -49,7 +49,8 @@ const AlgorithmInfo& schedule_file() {
                                  .source = "the file",
                                  .make = make_from_file,
                                  .options = {{path_option, "", "of the file"}},
-                                 .replica_consistent = false};
+                                 .replica_consistent = false,
+                                 .has_shares = true};  // it may be either half
   return row;
 }
 

@@ -66,6 +66,9 @@ TEST_F(SynthTest, WritesAScheduleThatIsReadAndProvenAgain) {
     EXPECT_THAT(out({"simulate", "-A", "file:half.xml", "-t", "net.csv", "--collective", half, "-b",
                      "1M", "-e", "1M"}),
                 HasSubstr("file:half.xml"));
+    EXPECT_THAT(out({"run", "-A", "file:half.xml", "-W", "3", "--collective", half, "-b", "1M",
+                     "-e", "1M", "-n", "2", "--quiet", "--json", "-"}),
+                HasSubstr("\"wrong_elements\":0"));
   }
 }
 
