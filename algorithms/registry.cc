@@ -82,7 +82,7 @@ Schedule make_schedule(std::string_view spec, int ranks) {
 Schedule make_schedule(const AlgorithmSpec& spec, int ranks, Bytes bytes) {
   if (spec.name == synthesised_row().name) {
     row_for(spec, ranks);  // refuses unknown options
-    return synthesised(spec, ranks, bytes, CollectiveKind::all_reduce);
+    return synthesised(spec, ranks, bytes, CollectiveKind::all_reduce).schedule;
   }
   Schedule schedule = make_schedule(spec, ranks);
   const bool in_one_shot = spec.name == "direct" && bytes.count <= most_in_one_shot.count;
@@ -98,7 +98,7 @@ Schedule make_schedule(const AlgorithmSpec& spec, int ranks, Bytes bytes,
   if (collective.kind == CollectiveKind::all_reduce) return make_schedule(spec, ranks, bytes);
   const AlgorithmInfo& row = row_for(spec, ranks);
   if (row.name == synthesised_row().name) {
-    return cut_into_counts(synthesised(spec, ranks, bytes, collective.kind), collective);
+    return cut_into_counts(synthesised(spec, ranks, bytes, collective.kind).schedule, collective);
   }
   if (row.name == schedule_file().name) {
     return cut_into_counts(schedule_from_file(spec, ranks, collective.kind), collective);

@@ -38,7 +38,7 @@ std::vector<std::pair<Rank, Seconds>> late_of(const AlgorithmSpec& spec, int ran
 }
 
 Schedule make_synthesised(int ranks, const AlgorithmSpec& spec) {
-  return synthesised(spec, ranks, usual_size, CollectiveKind::all_reduce);
+  return synthesised(spec, ranks, usual_size, CollectiveKind::all_reduce).schedule;
 }
 
 }  // namespace
@@ -68,7 +68,8 @@ AlgorithmSpec for_ranks_in_step(AlgorithmSpec spec) {
   return spec;
 }
 
-Schedule synthesised(const AlgorithmSpec& spec, int ranks, Bytes bytes, CollectiveKind kind) {
+SynthesisedSchedule synthesised(const AlgorithmSpec& spec, int ranks, Bytes bytes,
+                                CollectiveKind kind) {
   const std::string network = option_of(spec, network_option);
   require(!network.empty(), "synth: it is made for a network; name it, as in synth:topo=net.csv");
   require(!has_root(kind), fmt::format("synth has no {}", to_string(kind)));

@@ -21,8 +21,14 @@ struct SynthesisRequest {
   std::vector<std::pair<Rank, Seconds>> late{};  // of an all-reduce: ranks that join so much later
 };
 
+/// A schedule, and what it is thought to take with the protocol of large messages, without the
+/// machine's cost of a collective.
+struct SynthesisedSchedule {
+  Schedule schedule;
+  Seconds expected{0};
+};
 /// Makes the schedule of a request. Throws InvalidArgument for networks that do not fit.
-using Synthesiser = Schedule (*)(const SynthesisRequest& request);
+using Synthesiser = SynthesisedSchedule (*)(const SynthesisRequest& request);
 /// Not to be called while schedules are made.
 void set_synthesiser(Synthesiser synthesiser);
 bool has_synthesiser();
@@ -37,6 +43,7 @@ AlgorithmSpec for_ranks_in_step(AlgorithmSpec spec);
 
 /// Throws InvalidArgument if no network is named, or for a collective with a root; Unavailable in a
 /// program without a synthesiser.
-Schedule synthesised(const AlgorithmSpec& spec, int ranks, Bytes bytes, CollectiveKind kind);
+SynthesisedSchedule synthesised(const AlgorithmSpec& spec, int ranks, Bytes bytes,
+                                CollectiveKind kind);
 
 }  // namespace collbench

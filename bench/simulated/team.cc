@@ -82,7 +82,7 @@ bool is_as_policies_see_it(const Case& point) {
   plain.real_data = point.simulated.real_data;
   plain.seed = point.simulated.seed;
   plain.equal_chunks = point.simulated.equal_chunks;
-  return point.simulated == plain;
+  return point.simulated == plain && point.groups.empty();
 }
 
 /// A candidate of `auto` with its predicted time.
@@ -245,7 +245,7 @@ Choice CaseBinder::decide_algorithm(const Case& point) {
       BoundCase bound = bind(candidate);
       const Outcome outcome = predicted(bound.scenario);
       candidates.push_back({std::move(bound.algorithm), std::move(bound.scenario),
-                            outcome.time, outcome.messages});
+                            as_asked ? *asked.time : outcome.time, outcome.messages});
     } catch (const InvalidArgument&) {
       continue;  // has no such half
     }

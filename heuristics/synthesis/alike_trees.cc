@@ -1,13 +1,16 @@
 #include "heuristics/synthesis/alike_trees.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <tuple>
 #include <utility>
 
 #include "heuristics/synthesis/capacity_graph.h"
 #include "heuristics/synthesis/linear_program.h"
+#include "heuristics/synthesis/pipelining.h"
 #include "heuristics/synthesis/rank_paths.h"
+#include "heuristics/synthesis/shifts.h"
 #include "heuristics/synthesis/spanning_trees.h"
 
 namespace collbench {
@@ -60,6 +63,7 @@ class AlikePacker {
   }
 
   std::size_t classes() const { return capacity_.size(); }
+  const RankPaths& paths() const { return paths_; }
 
   /// Prices of the classes at which trees are taken, and how much of the vector takes each.
   std::vector<std::pair<std::vector<double>, double>> solve() {
@@ -113,9 +117,38 @@ class AlikePacker {
         const bool as_before = !even && i >= ranks;
         packing.trees.push_back(as_before ? packing.trees[packing.trees.size() - ranks]
                                           : tree_at(prices, i % ranks, even));
+        if (even) add_load(packing.trees.back());
       }
       given = std::max(given, up_to);
     }
+    return completed(std::move(packing));
+  }
+
+  /// The same by the images of `times` trees.
+  TreePacking pack_images(const std::vector<std::pair<std::vector<double>, double>>& taken,
+                          int times, const std::vector<std::vector<Rank>>& images) {
+    TreePacking packing{goal_, paths_.ranks(), {}, 0};
+    load_.assign(class_of_.size(), 0);
+    double end = 0;
+    int given = 0;
+    for (const auto& [prices, weight] : taken) {
+      end += weight;
+      for (; given < static_cast<int>(end * times + 0.5); ++given) {
+        const PackedTree tree = tree_at(prices, 0, true);
+        for (const std::vector<Rank>& image : images) {
+          packing.trees.push_back(image_of(tree, image));
+          add_load(packing.trees.back());
+        }
+      }
+    }
+    return completed(std::move(packing));
+  }
+
+ private:
+  static constexpr int most_iterations = 60;
+
+  /// With equal weights, by root.
+  TreePacking completed(TreePacking packing) const {
     for (PackedTree& tree : packing.trees) {
       tree.weight = 1.0 / static_cast<double>(packing.trees.size());
     }
@@ -125,8 +158,22 @@ class AlikePacker {
     return packing;
   }
 
- private:
-  static constexpr int most_iterations = 60;
+  void add_load(const PackedTree& tree) {
+    for_each_link(tree, [this](LinkId link) { load_[link] += 1; });
+  }
+
+  static PackedTree image_of(const PackedTree& tree, const std::vector<Rank>& shift) {
+    PackedTree image = tree;
+    image.root = shift[tree.root];
+    const auto move = [&](const std::vector<Rank>& parents, std::vector<Rank>& moved) {
+      for (std::size_t r = 0; r < parents.size(); ++r) {
+        moved[shift[r]] = parents[r] < 0 ? -1 : shift[parents[r]];
+      }
+    };
+    move(tree.reduce, image.reduce);
+    move(tree.broadcast, image.broadcast);
+    return image;
+  }
 
   PackedTree tree_at(const std::vector<double>& prices, Rank start, bool even = false) {
     if (prices != priced_) {
@@ -146,7 +193,7 @@ class AlikePacker {
     }
     if (goal_ != CollectiveKind::all_gather) tree.reduce = parents;
     if (goal_ != CollectiveKind::reduce_scatter) tree.broadcast = std::move(parents);
-    if (even) for_each_link(tree, [this](LinkId link) { load_[link] += 1; });
+
     return tree;
   }
 
@@ -216,19 +263,40 @@ TreePacking alike_trees(const Topology& topology, CollectiveKind goal, double ta
   constexpr std::size_t most_classes = 64;
   constexpr int most_times = 8;
   constexpr int most_even = 256;  // ranks: every tree then prices every pair
+  constexpr std::ptrdiff_t most_images = 512;
+  constexpr double one_piece = 1.01;  // rounds: all links are then full in each of them
   TreePacking best{goal, topology.hosts(), {}, 0};
   if (!capacity_graph(topology).is_bidirectional()) return best;
   AlikePacker packer(topology, goal);
   if (packer.classes() > most_classes) return best;
   const auto taken = packer.solve();
+  const auto is_enough = [&](TreePacking packing) {
+    const bool reaches = packing.seconds_per_byte <= target * (1 + tolerance);
+    const bool is_better =
+        best.trees.empty() || packing.seconds_per_byte < best.seconds_per_byte * (1 - tolerance);
+    if (reaches || is_better) best = std::move(packing);
+    return reaches;
+  };
+  if (topology.hosts() <= most_even) {
+    const Likenesses alike = likenesses_of(topology, packer.paths());
+    double least = std::numeric_limits<double>::infinity();
+    for (const auto* images : {&alike.shifts, &alike.all}) {
+      for (int times = 1; times <= most_times && least > one_piece; ++times) {
+        if (images->empty() || times * std::ssize(*images) > most_images) break;
+        TreePacking packing = packer.pack_images(taken, times, *images);
+        if (packing.seconds_per_byte > target * (1 + tolerance)) continue;
+        const double rounds = rounds_of_one_piece(topology, packing);
+        if (rounds >= least * (1 - tolerance)) continue;
+        least = rounds;
+        best = std::move(packing);
+      }
+    }
+    if (!best.trees.empty()) return best;
+  }
   for (const bool even : {false, true}) {
     if (even && topology.hosts() > most_even) break;
     for (int times = 1; times <= (taken.size() == 1 ? 1 : most_times); ++times) {
-      TreePacking packing = packer.pack(taken, times, even);
-      if (packing.seconds_per_byte <= target * (1 + tolerance)) return packing;
-      const bool is_better =
-          best.trees.empty() || packing.seconds_per_byte < best.seconds_per_byte * (1 - tolerance);
-      if (is_better) best = std::move(packing);
+      if (is_enough(packer.pack(taken, times, even))) return best;
     }
   }
   return best;

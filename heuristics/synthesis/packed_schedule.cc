@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <set>
 #include <utility>
@@ -11,9 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "heuristics/synthesis/rank_paths.h"
 #include "heuristics/synthesis/spanning_trees.h"
-#include "topologies/machine.h"
 
 namespace collbench {
 namespace {
@@ -206,38 +203,6 @@ class TreeMoves {
   int longest_ = 0;
 };
 
-/// The time of a round of empty pieces: the latency of its slowest message, and what the messages
-/// of its busiest rank wait for each other.
-double round_latency(const Topology& topology, const TreePacking& packing,
-                     const MessageTimes& message) {
-  const RankPaths paths(topology);
-  std::vector<MessageGaps> sent(static_cast<std::size_t>(packing.ranks));
-  std::vector<MessageGaps> received(sent.size());
-  double latency = 0;
-  const auto pass = [&](Rank from, Rank to) {
-    const RouteSummary path = summarize(topology, paths.links(from, to));
-    latency = std::max(latency, path.latency.count());
-    sent[from].add(path.level);
-    received[to].add(path.level);
-  };
-  for (const PackedTree& tree : packing.trees) {
-    for (Rank r = 0; r < packing.ranks; ++r) {
-      if (r == tree.root) continue;
-      if (!tree.reduce.empty()) pass(r, tree.reduce[r]);
-      if (!tree.broadcast.empty()) pass(tree.broadcast[r], r);
-    }
-  }
-  Costs costs;
-  costs.message_gap = message.gap;
-  Seconds longest{0};
-  for (const auto* messages : {&sent, &received}) {
-    for (const MessageGaps& of_rank : *messages) {
-      longest = std::max(longest, of_rank.beyond_one(costs, nullptr));
-    }
-  }
-  return latency + message.latency.count() + longest.count();
-}
-
 }  // namespace
 
 Schedule packed_schedule(const TreePacking& packing, const Pipelining& pipelining,
@@ -267,49 +232,6 @@ Schedule packed_schedule(const TreePacking& packing, const Pipelining& pipelinin
   std::vector<Schedule> parts;
   for (int track = 0; track < tracks; ++track) parts.push_back(play(track));
   return play(-1).with_tracks(std::move(parts));
-}
-
-Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, Bytes bytes,
-                          const MessageTimes& message, int tracks_asked) {
-  constexpr double usual_messages = 4e6;  // of a schedule
-  constexpr double bytes_each = 64;       // of a larger vector more, up to four times as many
-  constexpr double least_bytes = 1024;    // of a piece
-  constexpr double well_filled = 150;     // pieces per hop: filling then costs some thousandths
-  constexpr double ill_filled = 16;       // the least where there are too many messages
-  constexpr double filling = 0.6;         // of a round per hop: links are partly used meanwhile
-  constexpr double spare = 5;             // of a round over its latency, so that tracks fill links
-  const double latency = round_latency(topology, packing, message);
-  const double way = longest_way(packing);
-  const double seconds = packing.seconds_per_byte * static_cast<double>(bytes.count);
-  const auto trees = static_cast<double>(packing.trees.size());
-  const bool is_plain = latency == 0 && tracks_asked <= 1;
-  // Tracks cost the simulator more for each message, and fill links while others wait.
-  const double most_messages =
-      std::clamp(is_plain ? static_cast<double>(bytes.count) / bytes_each : 0, usual_messages,
-                 4 * usual_messages);
-  const double edges = trees * 2 * packing.ranks;
-  const double most =
-      std::max(1.0, std::min(std::max(most_messages / edges, ill_filled * way),
-                             static_cast<double>(bytes.count) / (least_bytes * trees)));
-  if (is_plain) {
-    const double pieces = std::floor(std::min(most, well_filled * way));
-    return {static_cast<int>(pieces), 1, Seconds{seconds * (1 + (way - 1) / pieces)}};
-  }
-  Pipelining best;
-  double least = std::numeric_limits<double>::infinity();
-  for (const int tracks : tracks_asked > 0 ? std::vector{tracks_asked} : std::vector{1, 8, 16}) {
-    for (double turns = 1; turns * tracks <= most && turns <= well_filled * way;
-         turns = std::ceil(turns * 1.05)) {
-      const double pieces = turns * tracks;
-      const double alone = latency + seconds / pieces;
-      const double round = std::max(seconds / turns, tracks == 1 ? alone : spare * alone);
-      const double time = (turns + filling * (way - 1)) * round;
-      if (time >= least) continue;
-      least = time;
-      best = {static_cast<int>(pieces), tracks, Seconds{time}};
-    }
-  }
-  return best;
 }
 
 int longest_way(const TreePacking& packing) {

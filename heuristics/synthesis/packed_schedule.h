@@ -15,33 +15,12 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "algorithms/schedule.h"
-#include "core/units.h"
+#include "heuristics/synthesis/pipelining.h"
 #include "heuristics/synthesis/tree_packing.h"
 
 namespace collbench {
-
-/// How finely packed trees are cut.
-struct Pipelining {
-  int pieces = 1;  // of every tree's share: a multiple of `tracks`
-  int tracks = 1;
-  Seconds time{0};  // what it is thought to take
-};
-
-/// What a message costs beyond its links.
-struct MessageTimes {
-  Seconds latency{0};
-  std::vector<Seconds> gap{};  // as that of Costs (topologies/machine.h)
-  bool operator==(const MessageTimes&) const = default;
-};
-
-/// What suits a vector of `bytes`: filling the trees takes as long as their hops, so pieces are
-/// small, but not so small that a round takes no longer than its messages need beyond their bytes.
-/// Tracks: `tracks`, or what suits if that is 0.
-Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, Bytes bytes,
-                          const MessageTimes& message = {}, int tracks = 0);
 
 /// For all-gather and reduce-scatter rank r has the r-th n-th of the chunks
 /// (algorithms/collective.h). Requires a packing of trees. Memory: 16 bytes per end of an edge of a

@@ -68,8 +68,8 @@ std::vector<Rank> contract(const PairCosts& costs, Rank root) {
   return parents;
 }
 
-/// The middle of a longest path.
-Rank center_of(const std::vector<std::vector<Rank>>& neighbours) {
+/// The middle of a longest path; of two `wanted`, if it is one.
+Rank center_of(const std::vector<std::vector<Rank>>& neighbours, Rank wanted) {
   std::vector<Rank> from(neighbours.size());
   const auto farthest = [&](Rank start) {
     std::vector<Rank> order{start};
@@ -86,7 +86,8 @@ Rank center_of(const std::vector<std::vector<Rank>>& neighbours) {
   const Rank end = farthest(farthest(0));
   std::vector<Rank> path;
   for (Rank v = end; v >= 0; v = from[v]) path.push_back(v);
-  return path[path.size() / 2];
+  const bool is_other = path.size() % 2 == 0 && path[path.size() / 2 - 1] == wanted;
+  return is_other ? wanted : path[path.size() / 2];
 }
 
 }  // namespace
@@ -136,7 +137,7 @@ std::vector<Rank> cheapest_spanning_tree(const PairCosts& costs, Rank start, dou
     }
   }
   std::vector<Rank> parents(n, -1);
-  std::vector<Rank> order{center_of(neighbours)};
+  std::vector<Rank> order{center_of(neighbours, start)};
   for (std::size_t i = 0; i < order.size(); ++i) {
     for (const Rank next : neighbours[order[i]]) {
       if (next == parents[order[i]]) continue;
@@ -170,6 +171,17 @@ std::vector<Rank> with_root(std::vector<Rank> parents, Rank root) {
     at = next;
   }
   return parents;
+}
+
+std::vector<int> heights(const std::vector<Rank>& parents) {
+  std::vector<int> height(parents.size(), 0);
+  for (Rank r = 0; r < static_cast<Rank>(parents.size()); ++r) {
+    int above = 0;
+    for (Rank at = r; at >= 0; at = parents[at]) {
+      height[at] = std::max(height[at], above++);
+    }
+  }
+  return height;
 }
 
 int depth_of(const std::vector<Rank>& parents) {

@@ -21,9 +21,9 @@ struct PairCosts {
 std::vector<Rank> cheapest_arborescence(const PairCosts& costs, Rank root);
 
 /// The same for trees both of whose directions count, at(u, v) + at(v, u) each edge; rooted where
-/// the tree is then least deep. It grows from `start`, and of edges whose costs differ by no more
-/// than `tolerance` takes that which ends least far from there, and of those the one that costs
-/// least by `ties`, if given. O(ranks^2). Source: Prim 1957.
+/// the tree is then least deep, at `start` if that is such a place. It grows from `start`, and of
+/// edges whose costs differ by no more than `tolerance` takes that which ends least far from there,
+/// and of those the one that costs least by `ties`, if given. O(ranks^2). Source: Prim 1957.
 std::vector<Rank> cheapest_spanning_tree(const PairCosts& costs, Rank start = 0,
                                          double tolerance = 1e-9, const PairCosts* ties = nullptr);
 
@@ -32,6 +32,8 @@ std::vector<Rank> with_root(std::vector<Rank> parents, Rank root);
 
 /// By rank, 0 at the root.
 std::vector<int> depths(const std::vector<Rank>& parents);
+/// Edges below each rank, along its deepest branch.
+std::vector<int> heights(const std::vector<Rank>& parents);
 /// Of the deepest rank; 0 if there is no tree.
 int depth_of(const std::vector<Rank>& parents);
 

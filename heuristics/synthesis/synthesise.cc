@@ -84,9 +84,11 @@ PlanStore& plan_store() {
   return store;
 }
 
-Schedule answer(const SynthesisRequest& request) {
-  if (request.ranks == 1) return {"synth", {.ranks = 1, .chunks = 1, .rounds = 0}, {}};
-  return to_schedule(*plan_store().plan(request), request.bytes, request.tracks);
+SynthesisedSchedule answer(const SynthesisRequest& request) {
+  if (request.ranks == 1) return {{"synth", {.ranks = 1, .chunks = 1, .rounds = 0}, {}}};
+  const auto plan = plan_store().plan(request);
+  const auto [packing, pipelining] = playing(*plan, request.bytes, request.tracks);
+  return {packed_schedule(*packing, pipelining, "synth"), pipelining.time};
 }
 
 }  // namespace
@@ -95,12 +97,16 @@ double SynthesisedPlan::share(const TreePacking& trees) const {
   return certificate.bound.seconds_per_gigabyte.value() / (trees.seconds_per_byte * 1e9);
 }
 
+const Protocol* protocol_of_large(const Costs& costs) {
+  const auto least = std::min_element(
+      costs.protocols.begin(), costs.protocols.end(),
+      [](const Protocol& a, const Protocol& b) { return a.wire_factor < b.wire_factor; });
+  return least == costs.protocols.end() ? nullptr : &*least;
+}
+
 MessageTimes message_times(const Costs& costs) {
   constexpr double usual_bytes = 65536;
-  const Protocol* large = nullptr;
-  for (const Protocol& protocol : costs.protocols) {
-    if (large == nullptr || protocol.wire_factor < large->wire_factor) large = &protocol;
-  }
+  const Protocol* large = protocol_of_large(costs);
   MessageTimes times{std::max(message_cost(costs, large, usual_bytes, 0).latency,
                               message_cost(costs, large, usual_bytes, 1).latency)};
   for (std::size_t level = 0; level < MessageGaps::levels; ++level) {

@@ -48,6 +48,8 @@ using TimeOf = std::function<Seconds(const Schedule&)>;
 /// many and take less time a byte. Requires and throws as search_steps().
 void add_steps(SynthesisedPlan& plan, Bytes bytes, const AskSolver& ask, const TimeOf& time_of);
 
+/// The protocol whose messages take least on the wire; null if the machine has none.
+const Protocol* protocol_of_large(const Costs& costs);
 /// What messages cost on a machine beyond its links, with the protocol of large ones.
 MessageTimes message_times(const Costs& costs);
 

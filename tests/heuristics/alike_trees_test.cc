@@ -1,16 +1,57 @@
 // Trees about every rank: how they share links, and when few of them are played.
+#include <set>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "tests/heuristics/played_plans.h"
+
 #include "algorithms/verify.h"
 #include "heuristics/synthesis/packed_schedule.h"
 #include "heuristics/synthesis/plan_text.h"
+#include "heuristics/synthesis/shifts.h"
 #include "heuristics/synthesis/synthesise.h"
 #include "topologies/specification.h"
 
 namespace collbench {
 namespace {
+
+TEST(AlikeTrees, ShiftsMapANetworkOntoItself) {
+  // The lists of links do not say that they are grids; 16 ranks of a hypercube are 2x2x2x2.
+  for (const char* name :
+       {"ring_8", "torus_4x4", "torus_2x4x4", "hypercube_4", "dgx_h100_2_rail"}) {
+    const Topology network = shipped_network(name);
+    const RankPaths paths(network);
+    const auto [shifts, all] = likenesses_of(network, paths);
+    ASSERT_EQ(std::ssize(shifts), paths.ranks()) << name;
+    for (Rank by = 0; by < paths.ranks(); ++by) EXPECT_EQ(shifts[by][0], by);
+    for (const std::vector<Rank>& image : all) {
+      EXPECT_EQ(std::set(image.begin(), image.end()).size(), shifts.size());
+      for (Rank to = 1; to < paths.ranks(); ++to) {
+        EXPECT_EQ(paths.links(image[0], image[to]).size(), paths.links(0, to).size());
+      }
+    }
+    EXPECT_EQ(std::set(all.begin(), all.end()).size(), all.size()) << "each once";
+  }
+  for (const char* name : {"line_6", "torus_4x4_cut", "mesh_3x5", "dgx_a100_2_rail_nic_half"}) {
+    const Topology network = shipped_network(name);
+    EXPECT_TRUE(likenesses_of(network, RankPaths(network)).all.empty()) << name;
+  }
+}
+
+TEST(AlikeTrees, ImagesOfATreeFillATorusInEveryRound) {
+  for (const char* name : {"torus_4x4", "hypercube_4", "torus_8x8"}) {
+    const SynthesisedPlan plan = synthesise(shipped_network(name), CollectiveKind::all_reduce);
+    EXPECT_TRUE(plan.whole.trees.empty() && plan.even.trees.empty());
+    EXPECT_GE(plan.share(), 0.998) << name;
+    EXPECT_TRUE(verify_allreduce(packed_schedule(plan.packing, {1, 1}, "synth")).ok()) << name;
+    // One piece takes as many rounds as there are hops, and no link rests in any of them; trees
+    // that fill links only together take twice as long.
+    const Schedule one_piece = packed_schedule(plan.packing, {1, 1}, "synth");
+    EXPECT_LE(simulated_over_bound(plan, one_piece, Bytes{1 << 26}), 1.01) << name;
+  }
+}
 
 TEST(AlikeTrees, TreesAboutEveryRankTakeTheAdapterThatIsLeastFull) {
   // All adapters of another node are equally near; taken in order, the first would be in all trees.

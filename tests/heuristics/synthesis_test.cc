@@ -1,10 +1,11 @@
 // Synthesised schedules: proven, as fast as their bound says, refused where they cannot be.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/heuristics/played_plans.h"
 
 #include "algorithms/exchange/msccl_xml.h"
 #include "algorithms/registry.h"
@@ -17,36 +18,12 @@
 #include "heuristics/synthesis/plan_text.h"
 #include "heuristics/synthesis/spanning_trees.h"
 #include "heuristics/synthesis/synthesise.h"
-#include "simulator/simulate.h"
-#include "topologies/import/import_topology.h"
 #include "topologies/specification.h"
 
 namespace collbench {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::string path_of(const std::string& name) {
-  return COLLBENCH_SOURCE_DIR "/tests/heuristics/networks/" + name + ".csv";
-}
-
-Topology shipped_network(const std::string& name) {
-  return import_topology_file(path_of(name)).topology;
-}
-
-double simulated_over_bound(const SynthesisedPlan& plan, const Schedule& schedule, Bytes bytes) {
-  Scenario scenario{.schedule = schedule, .machine = {plan.certificate.topology, {}, {}, {}}};
-  scenario.placement.resize(plan.packing.ranks);
-  std::iota(scenario.placement.begin(), scenario.placement.end(), 0);
-  scenario.count = bytes.count / 4;
-  const double bound =
-      plan.certificate.bound.seconds_per_gigabyte.value() * static_cast<double>(bytes.count) / 1e9;
-  return simulate(scenario, Engine::fluid).time.count() / bound;
-}
-
-double simulated_over_bound(const SynthesisedPlan& plan, Bytes bytes) {
-  return simulated_over_bound(plan, to_schedule(plan, bytes), bytes);
-}
 
 struct Reach {
   const char* network;
@@ -138,68 +115,6 @@ TEST(Synthesis, PacksNetworksThatLookAlikeByOneTreeAboutEveryRank) {
   }
 }
 
-TEST(Synthesis, TracksHideTheLatencyOfRounds) {
-  for (const char* name : {"ring_8", "dgx_a100_1"}) {
-    const Topology network = shipped_network(name).with_latency(Seconds{1e-6});
-    const SynthesisedPlan plan = synthesise(network, CollectiveKind::all_reduce);
-    const Bytes bytes{1 << 26};
-    const Pipelining chosen = pipelining_for(network, plan.played(), bytes);
-    EXPECT_GT(chosen.tracks, 1) << name;
-    const double reached = simulated_over_bound(plan, bytes);
-    EXPECT_LE(reached, 1.03) << name;
-    // Not so where all ranks keep one step.
-    const Schedule in_step = packed_schedule(plan.played(), {chosen.pieces, 1}, "in step");
-    EXPECT_GT(simulated_over_bound(plan, in_step, bytes), 1.01 * reached) << name;
-  }
-}
-
-TEST(Synthesis, TracksOfUnequalPiecesDoNotComeIntoStep) {
-  struct Case {
-    const char* network;
-    double at_most;  // 1.12 and 1.06 with equal pieces
-  };
-  for (const auto& [name, at_most] : {Case{"dgx1_v100_cut", 1.05}, Case{"pcie_8", 1.01}}) {
-    const Topology network = shipped_network(name).with_latency(Seconds{1e-6});
-    const SynthesisedPlan plan = synthesise(network, CollectiveKind::all_reduce);
-    EXPECT_LE(simulated_over_bound(plan, Bytes{1 << 26}), at_most) << name;
-  }
-}
-
-TEST(Synthesis, LatencyIsThatOfTheWayThatMessagesTake) {
-  // One-way links: there is no way from a parent of a reduction to its children.
-  const Topology network = shipped_network("ring_5_uni").with_latency(Seconds{1e-6});
-  const SynthesisedPlan plan = synthesise(network, CollectiveKind::all_reduce);
-  EXPECT_GT(pipelining_for(network, plan.played(), Bytes{1 << 26}).tracks, 1);
-}
-
-TEST(Synthesis, PiecesGrowFromTrackToTrackAndCoverTheVector) {
-  const SynthesisedPlan plan = synthesise(shipped_network("ring_8"), CollectiveKind::all_reduce);
-  const Schedule schedule = packed_schedule(plan.packing, {32, 8}, "synth");
-  EXPECT_EQ(schedule.tracks().size(), 8u);
-  EXPECT_TRUE(verify_allreduce(schedule).ok());
-  const std::int64_t count = 1 << 22;
-  const auto size = [&](int chunk) {
-    return schedule.partition()(chunk + 1, count, 4) - schedule.partition()(chunk, count, 4);
-  };
-  for (int piece = 0; piece < 7; ++piece) EXPECT_LT(size(piece), size(piece + 1));
-  for (int piece = 8; piece < 15; ++piece) {
-    EXPECT_GT(std::abs(size(piece) - size(piece + 1)), size(piece) / 8) << "tracks differ";
-    EXPECT_NEAR(static_cast<double>(size(piece)), static_cast<double>(size(piece + 8)), 16);
-  }
-  EXPECT_EQ(schedule.partition()(0, count, 4), 0);
-  EXPECT_EQ(schedule.partition()(schedule.chunks(), count, 4), count);
-}
-
-TEST(Synthesis, RefusesPiecesThatTracksDoNotShare) {
-  const SynthesisedPlan plan = synthesise(shipped_network("ring_8"), CollectiveKind::all_reduce);
-  try {
-    packed_schedule(plan.packing, {10, 4}, "synth");
-    FAIL();
-  } catch (const InvalidArgument& error) {
-    EXPECT_THAT(error.what(), HasSubstr("10 pieces cannot be dealt to 4 tracks"));
-  }
-}
-
 TEST(Synthesis, GathersAndScattersWithEqualRoots) {
   for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
     for (const char* name : {"dgx_a100_1", "hypercube_3", "rand_dir_1", "star_hetero_6"}) {
@@ -223,16 +138,6 @@ TEST(Synthesis, RoutesThatTheNetworkFixesCostWhatTheShareSays) {
   EXPECT_NEAR(seconds_per_byte(plan.certificate.topology, plan.packing.trees),
               plan.packing.seconds_per_byte, 1e-18);
   EXPECT_TRUE(verify_allreduce(to_schedule(plan, Bytes{1 << 20})).ok());
-}
-
-TEST(Synthesis, SmallVectorsAreCutLess) {
-  const SynthesisedPlan plan =
-      synthesise(shipped_network("ring_8").with_latency(Seconds{5e-6}), CollectiveKind::all_reduce);
-  const Schedule small = to_schedule(plan, Bytes{4096});
-  const Schedule large = to_schedule(plan, Bytes{1 << 28});
-  EXPECT_LT(small.rounds(), 16);
-  EXPECT_GT(large.rounds(), 10 * small.rounds());
-  EXPECT_TRUE(verify_allreduce(small).ok());
 }
 
 TEST(Synthesis, ForLatencyItTakesTheFewestHops) {
@@ -279,10 +184,11 @@ std::string refusal_of(const AlgorithmSpec& spec, int ranks, CollectiveKind kind
 
 TEST(Synthesis, IsCutByTheLatencyThatIsNamed) {
   offer_synthesis();
-  const AlgorithmSpec fine = parse_algorithm_spec("synth:topo=" + path_of("ring_8"));
-  const AlgorithmSpec coarse = parse_algorithm_spec("synth:latency=1ms:topo=" + path_of("ring_8"));
+  const AlgorithmSpec fine = parse_algorithm_spec("synth:topo=" + path_of("ring_8_cut"));
+  const AlgorithmSpec coarse =
+      parse_algorithm_spec("synth:latency=1ms:topo=" + path_of("ring_8_cut"));
   EXPECT_EQ(coarse.options.at("latency"), "1ms");
-  EXPECT_EQ(coarse.options.at("topo"), path_of("ring_8"));
+  EXPECT_EQ(coarse.options.at("topo"), path_of("ring_8_cut"));
   EXPECT_EQ(parse_algorithm_spec(to_string(coarse)), coarse);
   EXPECT_LT(make_schedule(coarse, 8, Bytes{1 << 24}).rounds(),
             make_schedule(fine, 8, Bytes{1 << 24}).rounds() / 4);

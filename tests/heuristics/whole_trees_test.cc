@@ -1,36 +1,31 @@
 // Packings of equally heavy trees: how full they make links, and the moves that get them there.
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "tests/heuristics/played_plans.h"
 
 #include "algorithms/verify.h"
 #include "heuristics/synthesis/packed_schedule.h"
 #include "heuristics/synthesis/spanning_trees.h"
 #include "heuristics/synthesis/synthesise.h"
 #include "heuristics/synthesis/tree_pricing.h"
-#include "topologies/import/import_topology.h"
 
 namespace collbench {
 namespace {
 
-Topology listed_network(const std::string& name) {
-  return import_topology_file(COLLBENCH_SOURCE_DIR "/tests/heuristics/networks/" + name + ".csv")
-      .topology;
-}
-
 TEST(WholeTrees, EquallyHeavyTreesFillLinksToTheLastMessages) {
   // Trees exchanged whole, without moving single edges, reach 0.989 of these bounds.
   for (const char* name : {"dgx_a100_2_evenodd", "fattree_4x8_4to1"}) {
-    const SynthesisedPlan plan = synthesise(listed_network(name), CollectiveKind::all_reduce);
+    const SynthesisedPlan plan = synthesise(shipped_network(name), CollectiveKind::all_reduce);
     EXPECT_GE(plan.played_share(), 0.996) << name;
     EXPECT_TRUE(verify_allreduce(packed_schedule(plan.played(), {1, 1}, "synth")).ok()) << name;
   }
 }
 
 TEST(WholeTrees, MovingAnEdgeTakesTheCheapestParentThatLeavesATree) {
-  const Topology network = listed_network("fullmesh_4");
+  const Topology network = shipped_network("fullmesh_4");
   TreePricer pricer(network, CollectiveKind::all_gather);
   ASSERT_TRUE(pricer.moves_edges());
   const std::vector<double> even(network.links().size(), 0.1);
@@ -51,7 +46,7 @@ TEST(WholeTrees, MovingAnEdgeTakesTheCheapestParentThatLeavesATree) {
 }
 
 TEST(WholeTrees, LargeVectorsAreCutIntoMorePieces) {
-  const Topology network = listed_network("torus_4x8");
+  const Topology network = shipped_network("torus_4x8");
   const SynthesisedPlan plan = synthesise(network, CollectiveKind::all_reduce);
   const auto pieces = [&](std::int64_t bytes) {
     return pipelining_for(network, plan.packing, Bytes{bytes}).pieces;

@@ -1,0 +1,148 @@
+#include "heuristics/synthesis/pipelining.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "heuristics/synthesis/packed_schedule.h"
+#include "heuristics/synthesis/rank_paths.h"
+#include "heuristics/synthesis/spanning_trees.h"
+#include "topologies/machine.h"
+
+namespace collbench {
+namespace {
+
+/// What the messages of each round cost, of trees without late ranks.
+class RoundCosts {
+ public:
+  RoundCosts(const Topology& topology, const TreePacking& packing, const MessageTimes& message)
+      : paths_(topology),
+        loads_(static_cast<std::size_t>(longest_way(packing)),
+               std::vector<double>(topology.links().size(), 0)) {
+    std::vector<MessageGaps> sent(static_cast<std::size_t>(packing.ranks));
+    std::vector<MessageGaps> received(sent.size());
+    const auto pass = [&](Rank from, Rank to, int offset, double weight) {
+      const auto links = paths_.links(from, to);
+      const RouteSummary path = summarize(topology, links);
+      latency_ = std::max(latency_, path.latency.count());
+      sent[from].add(path.level);
+      received[to].add(path.level);
+      for (const LinkId link : links) {
+        loads_[offset][link] += weight / (topology.capacity(link) * packing.seconds_per_byte);
+      }
+    };
+    for (const PackedTree& tree : packing.trees) for_each_edge(tree, pass);
+    Costs costs;
+    costs.message_gap = message.gap;
+    Seconds longest{0};
+    for (const auto* messages : {&sent, &received}) {
+      for (const MessageGaps& of_rank : *messages) {
+        longest = std::max(longest, of_rank.beyond_one(costs, nullptr));
+      }
+    }
+    latency_ += message.latency.count() + longest.count();
+    filling_ = counted(hops() - 1);
+  }
+
+  /// Of a round of empty pieces: the latency of its slowest message, and what the messages of its
+  /// busiest rank wait for each other.
+  double latency() const { return latency_; }
+
+  /// The time of all rounds of so many pieces of each tree that follow each other, by their fullest
+  /// links, over that of a round in which every edge has one.
+  double rounds(int turns) const {
+    return turns < hops() ? counted(turns) : filling_ + (turns - hops() + 1);
+  }
+
+ private:
+  int hops() const { return static_cast<int>(loads_.size()); }
+
+  template <class Pass>
+  static void for_each_edge(const PackedTree& tree, const Pass& pass) {
+    const std::vector<int> height = heights(tree.reduce);
+    for (Rank r = 0; r < static_cast<Rank>(tree.reduce.size()); ++r) {
+      if (r != tree.root) pass(r, tree.reduce[r], height[r], tree.weight);
+    }
+    const int begin = tree.reduce.empty() ? 0 : height[tree.root];
+    const std::vector<int> depth = depths(tree.broadcast);
+    for (Rank r = 0; r < static_cast<Rank>(tree.broadcast.size()); ++r) {
+      if (r != tree.root) pass(tree.broadcast[r], r, begin + depth[r] - 1, tree.weight);
+    }
+  }
+
+  double counted(int turns) const {
+    std::vector<double> load(hops() > 0 ? loads_.front().size() : 0, 0);
+    double sum = 0;
+    for (int t = 0; t < turns + hops() - 1; ++t) {
+      double most = 0;
+      for (std::size_t l = 0; l < load.size(); ++l) {
+        if (t < hops()) load[l] += loads_[t][l];
+        if (t >= turns) load[l] -= loads_[t - turns][l];
+        most = std::max(most, load[l]);
+      }
+      sum += most;
+    }
+    return sum;
+  }
+
+  RankPaths paths_;
+  std::vector<std::vector<double>> loads_;  // by rounds after a piece's first, and link
+  double latency_ = 0;
+  double filling_ = 0;  // rounds of one piece less than there are hops
+};
+
+}  // namespace
+
+Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, Bytes bytes,
+                          const MessageTimes& message, int tracks_asked) {
+  constexpr double usual_messages = 4e6;  // of a schedule
+  constexpr double bytes_each = 64;       // of a larger vector more, up to four times as many
+  constexpr double least_bytes = 1024;    // of a piece
+  constexpr double well_filled = 150;     // pieces per hop: filling then costs some thousandths
+  constexpr double ill_filled = 16;       // the least where there are too many messages
+  constexpr double worth_more = 5e-4;     // of the time: what more pieces have to gain
+  constexpr double worth_tracks = 3e-3;   // and more tracks, whose messages are dear to simulate
+  constexpr double never_apart = 1.004;   // of the time, with tracks: now and then they meet
+  const RoundCosts costs(topology, packing, message);
+  const double latency = costs.latency();
+  const double way = longest_way(packing);
+  // Of a round over its latency, so that tracks fill links; pieces that are passed on wait longer.
+  const double spare = way > 2 ? 5 : 2;
+  const double seconds = packing.seconds_per_byte * static_cast<double>(bytes.count);
+  const auto trees = static_cast<double>(packing.trees.size());
+  const bool is_plain = latency == 0 && tracks_asked <= 1;
+  // Tracks cost the simulator more for each message, and fill links while others wait.
+  const double most_messages =
+      std::clamp(is_plain ? static_cast<double>(bytes.count) / bytes_each : 0, usual_messages,
+                 4 * usual_messages);
+  const double edges = trees * 2 * packing.ranks;
+  const double most =
+      std::max(1.0, std::min(std::max(most_messages / edges, ill_filled * way),
+                             static_cast<double>(bytes.count) / (least_bytes * trees)));
+  std::vector<int> counts{1};
+  if (tracks_asked > 0) counts = {tracks_asked};
+  if (tracks_asked == 0 && !is_plain) counts = {1, 8, 16};
+  Pipelining best;
+  double least = std::numeric_limits<double>::infinity();
+  for (const int tracks : counts) {
+    for (double turns = 1; turns * tracks <= most && turns <= well_filled * way;
+         turns = std::ceil(turns * 1.05)) {
+      const double pieces = turns * tracks;
+      const double rounds = costs.rounds(static_cast<int>(turns));
+      const double alone = latency + seconds / pieces;
+      const double time =
+          tracks == 1 ? rounds * seconds / turns + (turns + way - 1) * latency
+                      : never_apart * rounds * std::max(seconds / turns, spare * alone) + latency;
+      if (time >= least * (1 - (tracks > best.tracks ? worth_tracks : worth_more))) continue;
+      least = time;
+      best = {static_cast<int>(pieces), tracks, Seconds{time}};
+    }
+  }
+  return best;
+}
+
+double rounds_of_one_piece(const Topology& topology, const TreePacking& packing) {
+  return RoundCosts(topology, packing, {}).rounds(1);
+}
+
+}  // namespace collbench

@@ -1,0 +1,151 @@
+// How finely trees are cut, and whether their rounds then take what is expected.
+#include <algorithm>
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/heuristics/played_plans.h"
+
+#include "algorithms/verify.h"
+#include "core/error.h"
+#include "heuristics/calibration/fit.h"
+#include "heuristics/policies/policy.h"
+#include "heuristics/synthesis/packed_schedule.h"
+#include "heuristics/synthesis/synthesise.h"
+#include "simulator/simulate.h"
+#include "topologies/specification.h"
+
+namespace collbench {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Pipelining, PiecesThatGainNothingAreNotCut) {
+  // One switch: sums fill all links, and then copies do.
+  const Topology network = shipped_network("dgx_a100_1").with_latency(Seconds{1e-6});
+  const SynthesisedPlan plan = synthesise(network, CollectiveKind::all_reduce);
+  const Bytes bytes{1 << 30};
+  const Pipelining chosen = pipelining_for(network, plan.played(), bytes);
+  EXPECT_EQ(chosen.pieces, 1);
+  const double bound = bound_of(plan, bytes).count();
+  EXPECT_NEAR(simulated_over_bound(plan, bytes), 1 + 4e-6 / bound, 1e-6);
+  EXPECT_NEAR(chosen.time.count(), bound + 4e-6, 1e-9);
+}
+
+TEST(Pipelining, TheTimeOfRoundsIsCountedFromTheLinksTheyLoad) {
+  // A line: the first rounds load its ends only, and all of them one link in the middle.
+  const SynthesisedPlan line = synthesise(shipped_network("line_6"), CollectiveKind::all_reduce);
+  for (const int pieces : {1, 2, 3, 5, 8, 40}) {
+    const Topology& network = line.certificate.topology;
+    const Bytes bytes{std::int64_t{pieces} * std::ssize(line.packing.trees) * 1024};
+    const Pipelining chosen = pipelining_for(network, line.packing, bytes);
+    const Schedule schedule = packed_schedule(line.packing, chosen, "synth");
+    const double simulated = simulated_over_bound(line, schedule, bytes);
+    EXPECT_NEAR(chosen.time / bound_of(line, bytes), simulated, 0.05 * simulated) << chosen.pieces;
+  }
+}
+
+TEST(Pipelining, TracksHideTheLatencyOfRounds) {
+  for (const char* name : {"ring_8_cut", "dgx1_v100"}) {
+    const Topology network = shipped_network(name).with_latency(Seconds{1e-6});
+    const SynthesisedPlan plan = synthesise(network, CollectiveKind::all_reduce);
+    const Bytes bytes{1 << 26};
+    const Pipelining chosen = pipelining_for(network, plan.played(), bytes);
+    EXPECT_GT(chosen.tracks, 1) << name;
+    const double reached = simulated_over_bound(plan, bytes);
+    EXPECT_LE(reached, 1.035) << name;
+    // Not so where all ranks keep one step.
+    const Schedule in_step = packed_schedule(plan.played(), {chosen.pieces, 1}, "in step");
+    EXPECT_GT(simulated_over_bound(plan, in_step, bytes), 1.01 * reached) << name;
+  }
+}
+
+TEST(Pipelining, ModelsPriceRoundsThatOverlapAsTheyArePlayed) {
+  offer_synthesis();
+  const Machine nodes = machine("cluster:2xmi300x", 16);
+  Question question;
+  question.machine = &nodes;
+  question.workers = 16;
+  question.nodes = 2;
+  for (const std::int64_t bytes : {1 << 22, 1 << 26, 1 << 28}) {
+    question.bytes = Bytes{bytes};
+    const Answer answer = ask_model(question);
+    const auto synth = std::find_if(answer.candidates.begin(), answer.candidates.end(),
+                                    [](const Candidate& c) { return c.algorithm == "synth"; });
+    ASSERT_NE(synth, answer.candidates.end());
+    const Scenario scenario{
+        .schedule = make_schedule("synth:topo=cluster:2xmi300x", 16, question.bytes),
+        .machine = nodes,
+        .placement = place("row-major", 16, nodes.topology),
+        .count = bytes / 4,
+        .protocol = synth->protocol};
+    const double played = simulate(scenario, Engine::fluid).time.count();
+    // The rounds of a track added up take twice as long at 64 MiB.
+    EXPECT_NEAR(synth->time->count(), played, 0.2 * played) << bytes;
+    if (bytes == 1 << 26) EXPECT_EQ(answer.algorithm, "synth");
+  }
+}
+
+TEST(Pipelining, TracksOfUnequalPiecesDoNotComeIntoStep) {
+  struct Case {
+    const char* network;
+    double at_most;  // 1.12 and 1.06 with equal pieces
+  };
+  for (const auto& [name, at_most] : {Case{"dgx1_v100_cut", 1.05}, Case{"pcie_8", 1.01}}) {
+    const Topology network = shipped_network(name).with_latency(Seconds{1e-6});
+    const SynthesisedPlan plan = synthesise(network, CollectiveKind::all_reduce);
+    EXPECT_LE(simulated_over_bound(plan, Bytes{1 << 26}), at_most) << name;
+  }
+}
+
+TEST(Pipelining, LatencyIsThatOfTheWayThatMessagesTake) {
+  // One-way links: there is no way from a parent of a reduction to its children.
+  const Topology network = shipped_network("ring_5_uni").with_latency(Seconds{1e-6});
+  const SynthesisedPlan plan = synthesise(network, CollectiveKind::all_reduce);
+  const auto expected = [&](const Topology& at) {
+    return pipelining_for(at, plan.played(), Bytes{1 << 26}).time.count();
+  };
+  EXPECT_GT(expected(network), expected(shipped_network("ring_5_uni")) + 1e-6);
+}
+
+TEST(Pipelining, PiecesGrowFromTrackToTrackAndCoverTheVector) {
+  const SynthesisedPlan plan = synthesise(shipped_network("ring_8"), CollectiveKind::all_reduce);
+  const Schedule schedule = packed_schedule(plan.packing, {32, 8}, "synth");
+  EXPECT_EQ(schedule.tracks().size(), 8u);
+  EXPECT_TRUE(verify_allreduce(schedule).ok());
+  const std::int64_t count = 1 << 22;
+  const auto size = [&](int chunk) {
+    return schedule.partition()(chunk + 1, count, 4) - schedule.partition()(chunk, count, 4);
+  };
+  for (int piece = 0; piece < 7; ++piece) EXPECT_LT(size(piece), size(piece + 1));
+  for (int piece = 8; piece < 15; ++piece) {
+    EXPECT_GT(std::abs(size(piece) - size(piece + 1)), size(piece) / 8) << "tracks differ";
+    EXPECT_NEAR(static_cast<double>(size(piece)), static_cast<double>(size(piece + 8)), 16);
+  }
+  EXPECT_EQ(schedule.partition()(0, count, 4), 0);
+  EXPECT_EQ(schedule.partition()(schedule.chunks(), count, 4), count);
+}
+
+TEST(Pipelining, RefusesPiecesThatTracksDoNotShare) {
+  const SynthesisedPlan plan = synthesise(shipped_network("ring_8"), CollectiveKind::all_reduce);
+  try {
+    packed_schedule(plan.packing, {10, 4}, "synth");
+    FAIL();
+  } catch (const InvalidArgument& error) {
+    EXPECT_THAT(error.what(), HasSubstr("10 pieces cannot be dealt to 4 tracks"));
+  }
+}
+
+TEST(Pipelining, SmallVectorsAreCutLess) {
+  const SynthesisedPlan plan = synthesise(shipped_network("ring_8_cut").with_latency(Seconds{5e-6}),
+                                          CollectiveKind::all_reduce);
+  const Schedule small = to_schedule(plan, Bytes{4096});
+  const Schedule large = to_schedule(plan, Bytes{1 << 28});
+  EXPECT_LT(small.rounds(), 16);
+  EXPECT_GT(large.rounds(), 10 * small.rounds());
+  EXPECT_TRUE(verify_allreduce(small).ok());
+}
+
+}  // namespace
+}  // namespace collbench
