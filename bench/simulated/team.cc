@@ -29,7 +29,7 @@ namespace {
 
 constexpr double agreement = 1e-9;  // relative, between engines
 // How many of the candidates with the best predictions `auto` plays, and how large they may be.
-constexpr std::size_t most_finalists = 4;
+constexpr std::size_t most_finalists = 5;
 constexpr std::int64_t most_final_messages = 150'000;
 
 /// What each group of workers plays, at the same time.

@@ -71,8 +71,7 @@ TEST(Registry, DefaultsInTheRowsAreThoseOfTheMakers) {
     const Schedule actual = make_schedule(spec, 8);
     EXPECT_EQ(actual.chunks(), expected.chunks()) << to_string(spec);
     EXPECT_EQ(actual.rounds(), expected.rounds()) << to_string(spec);
-    EXPECT_EQ(count_cost(actual).max_sent, count_cost(expected).max_sent)
-        << to_string(spec);
+    EXPECT_EQ(count_cost(actual).max_sent, count_cost(expected).max_sent) << to_string(spec);
   }
 }
 
@@ -88,8 +87,7 @@ TEST(EverySchedule, RespectsTheLowerBounds) {
     // ceil(log2 n) rounds; bytes are bounded whatever the ports.
     const double least = (n - 1.0) / n;
     EXPECT_GE(in_vectors(cost.max_sent, schedule), 2 * least - 1e-9) << instance.spec << n;
-    EXPECT_GE(in_vectors(cost.max_received, schedule), 2 * least - 1e-9)
-        << instance.spec << n;
+    EXPECT_GE(in_vectors(cost.max_received, schedule), 2 * least - 1e-9) << instance.spec << n;
     EXPECT_GE(in_vectors(cost.max_reduced, schedule), least - 1e-9) << instance.spec << n;
     EXPECT_GE(cost.total_messages, 2 * (n - 1)) << instance.spec << n;
     EXPECT_GE(cost.rounds, 1);
@@ -163,8 +161,8 @@ std::string documented_cost(std::string_view name, int n) {
   const Schedule schedule = make_schedule(name, n);
   const ScheduleCost cost = count_cost(schedule);
   std::ostringstream text;
-  text << std::setprecision(4) << cost.rounds << ", " << in_vectors(cost.max_sent, schedule)
-       << ", " << in_vectors(cost.max_reduced, schedule);
+  text << std::setprecision(4) << cost.rounds << ", " << in_vectors(cost.max_sent, schedule) << ", "
+       << in_vectors(cost.max_reduced, schedule);
   return text.str();
 }
 
