@@ -16,6 +16,7 @@ namespace {
 
 int blind_looks = 0;  // that find nothing whatever has come
 int receives = 0;     // begun
+std::vector<void*> received_into;
 
 // Messages of many pieces, to be reduced and not, whose ends are awaited in another order than
 // that in which they come.
@@ -115,9 +116,14 @@ int sum_in_place_of_others() {
     for (const Endpoint::Ticket ticket : tickets) endpoint->wait(ticket);
     return 0;
   }
+  received_into.clear();
   tickets.push_back(endpoint->recv_reduce({&source, 1}, region(0), region(1), {}));
   tickets.push_back(endpoint->recv_reduce({&source, 1}, region(2), region(0), {}));
   tickets.push_back(endpoint->recv_reduce({&source, 1}, region(1), region(2), {}));
+  const auto arrives_in = [&](std::size_t message, std::size_t vector) {
+    return received_into[message] == vectors[vector].data();
+  };
+  if (!arrives_in(0, 1) || arrives_in(1, 0) || arrives_in(2, 2)) return 1;
   endpoint->wait(endpoint->recv(1, last));
   for (const std::size_t i : {0, 1, 2}) endpoint->wait(tickets[i]);
   const std::vector<std::int32_t> right{6, 2, 6};
@@ -165,6 +171,7 @@ int play_endpoint(const std::string& part) {
 extern "C" int MPI_Irecv(void* into, int count, void* type, int source, int tag, void* communicator,
                          void* request) {
   ++collbench::receives;
+  collbench::received_into.push_back(into);
   return PMPI_Irecv(into, count, type, source, tag, communicator, request);
 }
 

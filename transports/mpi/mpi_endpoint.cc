@@ -117,9 +117,9 @@ class MpiEndpoint final : public Endpoint {
 
   Ticket recv_reduce(std::span<const Rank> sources, Region own, Region into,
                      Reduction reduction) override {
-    MessageTransfer& transfer = begin({sources, own, into, reduction, false, arrivals_in_use_});
     const bool is_direct = sources.size() == 1 && own.data != into.data &&
                            into.size().count >= long_bytes && is_free(into);
+    MessageTransfer& transfer = begin({sources, own, into, reduction, false, arrivals_in_use_});
     for (const Rank source : sources) {
       if (source != rank_) expect(source, {is_direct ? into.data : nullptr, into.count, into.type});
     }
