@@ -1,7 +1,6 @@
 #include "tests/transports/mpi_endpoint_ranks.h"
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "transports/mpi/mpi_endpoint.h"
@@ -15,7 +14,6 @@ namespace collbench {
 namespace {
 
 int blind_looks = 0;  // that find nothing whatever has come
-int receives = 0;     // begun
 std::vector<void*> received_into;
 
 // Messages of many pieces, to be reduced and not, whose ends are awaited in another order than
@@ -73,27 +71,6 @@ int try_twice() {
     if (!endpoint->try_wait(tickets[static_cast<std::size_t>(i)])) return 1;
   }
   return values == std::vector<std::int32_t>(3, 2) ? 0 : 1;
-}
-
-// Long messages that are to be added to come two at a time, into memory that is still in the cache;
-// that the last one is asked for first makes no difference.
-int receive_ahead(std::int64_t count, int ahead) {
-  const auto endpoint = make_mpi_endpoint(Seconds{20});
-  std::vector<std::int32_t> vector(8 * count, 5);
-  std::vector<Endpoint::Ticket> tickets;
-  receives = 0;
-  for (int i = 0; i < 8; ++i) {
-    const Region part{reinterpret_cast<std::byte*>(vector.data() + i * count), count,
-                      DataType::i32};
-    const Rank source = 0;
-    tickets.push_back(endpoint->rank() == 0 ? endpoint->send(1, part)
-                                            : endpoint->recv_reduce({&source, 1}, part, part, {}));
-  }
-  const bool is_right = endpoint->rank() == 0 || receives == ahead;
-  std::swap(tickets[0], tickets[7]);
-  for (const Endpoint::Ticket ticket : tickets) endpoint->wait(ticket);
-  const std::int32_t right = endpoint->rank() == 0 ? 5 : 10;
-  return is_right && vector == std::vector<std::int32_t>(8 * count, right) ? 0 : 1;
 }
 
 // A long message that is only to be added to goes where the sum will be, unless another transfer
@@ -161,7 +138,6 @@ int flood() {
 int play_endpoint(const std::string& part) {
   if (part == "order") return play_out_of_order();
   if (part == "twice") return try_twice();
-  if (part == "ahead") return receive_ahead(50'000, 2) + receive_ahead(500, 8);
   if (part == "sums") return sum_in_place_of_others();
   return part == "flood" ? flood() : 2;
 }
@@ -170,7 +146,6 @@ int play_endpoint(const std::string& part) {
 
 extern "C" int MPI_Irecv(void* into, int count, void* type, int source, int tag, void* communicator,
                          void* request) {
-  ++collbench::receives;
   collbench::received_into.push_back(into);
   return PMPI_Irecv(into, count, type, source, tag, communicator, request);
 }

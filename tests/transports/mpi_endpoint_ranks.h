@@ -5,7 +5,7 @@
 
 namespace collbench {
 
-/// Exit status 0 if all is well on this rank: "order", "twice", "ahead", "sums" or "flood".
+/// Exit status 0 if all is well on this rank: "order", "twice", "sums" or "flood".
 int play_endpoint(const std::string& part);
 
 }  // namespace collbench

@@ -20,10 +20,7 @@ namespace collbench {
 namespace {
 
 constexpr int only_tag = 0;
-// For which there is staging memory: of one source two pieces, as the next ones come into memory
-// that the cache still holds, or as many as are not more than this.
-constexpr std::int64_t pieces_ahead = 2;
-constexpr std::int64_t bytes_ahead = std::int64_t{64} << 10;
+constexpr std::int64_t pieces_ahead = 2;  // of one source, for which there is staging memory
 // Sums of so much, and more, arrive where they will be if they can, which spares the cache.
 constexpr std::int64_t long_bytes = std::int64_t{64} << 10;
 // On their way to one rank. More at once, and Open MPI 4.1 queues what it answers them with until
@@ -32,7 +29,6 @@ constexpr std::int64_t pieces_underway = 8;
 // A test that finds nothing gives the processor away. What it was for may have come meanwhile:
 // before one of what comes behind gives it away in vain, look again.
 constexpr int tests_of_a_try = 4;
-constexpr int for_ever = 0;
 constexpr int tests_before_yields = 100;
 constexpr int tests_between_looks = 64;
 
@@ -46,12 +42,12 @@ struct Arrival {
   std::int64_t posted = 0;         // pieces
   std::int64_t arrived = 0;        // pieces
   std::int64_t released = 0;       // pieces whose staging memory may be used again
-  std::vector<std::byte*> stages;  // of its pieces; none: each piece goes to its place
+  std::vector<std::byte*> stages;  // none: each piece goes to its place
   std::vector<MPI_Request> requests;
 
   std::byte* place(std::int64_t piece) const {
     return stages.empty() ? into + MessagePiece(bytes, piece).first
-                          : stages[static_cast<std::size_t>(piece)];
+                          : stages[static_cast<std::size_t>(piece % pieces_ahead)];
   }
   bool is_posted() const { return posted == pieces_of(bytes); }
 };
@@ -76,7 +72,9 @@ class MpiEndpoint final : public Endpoint {
   explicit MpiEndpoint(Seconds timeout) : timeout_(timeout) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
-    peers_.resize(static_cast<std::size_t>(ranks_));
+    unposted_.resize(static_cast<std::size_t>(ranks_));
+    unsent_.resize(static_cast<std::size_t>(ranks_));
+    underway_.resize(static_cast<std::size_t>(ranks_));
   }
   MpiEndpoint(const MpiEndpoint&) = delete;
   MpiEndpoint& operator=(const MpiEndpoint&) = delete;
@@ -100,7 +98,7 @@ class MpiEndpoint final : public Endpoint {
     const std::size_t number = departures_.size();
     begin({.own = from, .is_send = true, .first = number});
     departures_.push_back({.to = to, .from = from.data, .bytes = from.size().count});
-    std::vector<std::size_t>& waiting = peer(to).unsent;
+    std::vector<std::size_t>& waiting = unsent_[static_cast<std::size_t>(to)];
     if (waiting.empty()) {
       if (post(departures_.back())) return transfers_.size() - 1;
       sending_to_.push_back(to);
@@ -128,11 +126,11 @@ class MpiEndpoint final : public Endpoint {
   }
 
   void wait(Ticket ticket) override {
-    advance(ticket, for_ever);
+    advance(ticket, true);
     end();
   }
   bool try_wait(Ticket ticket) override {
-    if (!advance(ticket, tests_of_a_try)) return false;
+    if (!advance(ticket, false)) return false;
     end();
     return true;
   }
@@ -166,6 +164,12 @@ class MpiEndpoint final : public Endpoint {
     arrivals_in_use_ = 0;
   }
 
+  bool is_free(Region region) const {
+    return std::ranges::none_of(transfers_, [&](const MessageTransfer& each) {
+      return touch(each.own, region) || touch(each.into, region);
+    });
+  }
+
   // Into a region or, if that has no place, into staging memory.
   void expect(Rank from, Region into) {
     if (arrivals_in_use_ == arrivals_.size()) arrivals_.emplace_back();
@@ -175,56 +179,51 @@ class MpiEndpoint final : public Endpoint {
     arrival.into = into.data;
     arrival.bytes = into.size().count;
     arrival.posted = arrival.arrived = arrival.released = 0;
-    const auto pieces = static_cast<std::size_t>(pieces_of(arrival.bytes));
-    arrival.requests.assign(pieces, MPI_REQUEST_NULL);
-    arrival.stages.assign(into.data == nullptr ? pieces : 0, nullptr);
-    std::vector<std::size_t>& coming = peer(from).coming;
-    const bool is_next = coming.empty() || arrivals_[coming.back()].is_posted();
-    if (pieces > 0) coming.push_back(arrivals_in_use_);
-    if (is_next) post(arrival);
+    const std::int64_t pieces = pieces_of(arrival.bytes);
+    arrival.requests.assign(static_cast<std::size_t>(pieces), MPI_REQUEST_NULL);
+    for (std::int64_t i = 0; into.data == nullptr && i < std::min(pieces, pieces_ahead); ++i) {
+      arrival.stages.push_back(stages_.take(arrival.bytes));
+    }
+    std::vector<std::size_t>& waiting = unposted_[static_cast<std::size_t>(from)];
+    if (!waiting.empty() || !post(arrival)) waiting.push_back(arrivals_in_use_);
     ++arrivals_in_use_;
   }
 
-  bool is_free(Region region) const {
-    return std::ranges::none_of(transfers_, [&](const MessageTransfer& each) {
-      return touch(each.own, region) || touch(each.into, region);
-    });
+  void post_from(Rank source) {
+    std::vector<std::size_t>& waiting = unposted_[static_cast<std::size_t>(source)];
+    while (!waiting.empty() && post(arrivals_[waiting.front()])) waiting.erase(waiting.begin());
   }
 
   // As many of its pieces as there is memory for; whether that is all of them.
   bool post(Arrival& arrival) {
-    std::int64_t& staged = peer(arrival.from).staged;
     for (; !arrival.is_posted(); ++arrival.posted) {
-      const MessagePiece piece(arrival.bytes, arrival.posted);
-      if (!arrival.stages.empty()) {
-        if (staged >= pieces_ahead && (staged + 1) * piece.count > bytes_ahead) return false;
-        ++staged;
-        arrival.stages[static_cast<std::size_t>(arrival.posted)] = stages_.take(arrival.bytes);
-      }
-      check(MPI_Irecv(arrival.place(arrival.posted), piece.count, MPI_BYTE, arrival.from, only_tag,
-                      MPI_COMM_WORLD, &arrival.requests[static_cast<std::size_t>(arrival.posted)]),
+      const std::int64_t number = arrival.posted;
+      if (!arrival.stages.empty() && number == arrival.released + pieces_ahead) return false;
+      check(MPI_Irecv(arrival.place(number), MessagePiece(arrival.bytes, number).count, MPI_BYTE,
+                      arrival.from, only_tag, MPI_COMM_WORLD,
+                      &arrival.requests[static_cast<std::size_t>(number)]),
             "MPI_Irecv");
     }
     return true;
   }
 
-  // Goes on with a transfer, for so many tests of each part. Whether it is complete.
-  bool advance(Ticket ticket, int tests) {
+  // Goes on with a transfer, to its end if it may block. Whether it is complete.
+  bool advance(Ticket ticket, bool may_block) {
     MessageTransfer& transfer = transfers_[ticket];
-    if (transfer.is_send) return finish(departures_[transfer.first], tests);
-    if (transfer.sources.empty()) return arrive(transfer.first, transfer.last_piece(), tests);
+    if (transfer.is_send) return finish(departures_[transfer.first], may_block);
+    if (transfer.sources.empty()) return arrive(transfer.first, transfer.last_piece(), may_block);
     for (const std::int64_t last = transfer.last_piece(); transfer.done <= last; ++transfer.done) {
       for (std::size_t i = 0; i < transfer.count; ++i) {
-        if (!arrive(transfer.first + i, transfer.done, tests)) return false;
+        if (!arrive(transfer.first + i, transfer.done, may_block)) return false;
       }
       reduce_piece(transfer);
-      for (std::size_t i = 0; i < transfer.count; ++i) release(transfer.first + i);
+      for (std::size_t i = 0; i < transfer.count; ++i) release(arrivals_[transfer.first + i]);
     }
     return true;
   }
 
   void send_to(Rank to) {
-    std::vector<std::size_t>& waiting = peer(to).unsent;
+    std::vector<std::size_t>& waiting = unsent_[static_cast<std::size_t>(to)];
     while (!waiting.empty() && post(departures_[waiting.front()])) waiting.erase(waiting.begin());
   }
 
@@ -241,8 +240,7 @@ class MpiEndpoint final : public Endpoint {
     return true;
   }
 
-  MessagePeer& peer(Rank rank) { return peers_[static_cast<std::size_t>(rank)]; }
-  std::int64_t& underway(Rank to) { return peer(to).underway; }
+  std::int64_t& underway(Rank to) { return underway_[static_cast<std::size_t>(to)]; }
   bool make_room(Rank to) {
     for (Departure& departure : departures_) {
       if (departure.to == to) note_taken(departure);
@@ -262,10 +260,11 @@ class MpiEndpoint final : public Endpoint {
   // Whatever this rank waits for: what it has begun to send goes on.
   void go_on_sending() {
     for (const Rank to : sending_to_) send_to(to);
-    std::erase_if(sending_to_, [&](Rank rank) { return peer(rank).unsent.empty(); });
+    std::erase_if(sending_to_,
+                  [&](Rank rank) { return unsent_[static_cast<std::size_t>(rank)].empty(); });
   }
 
-  bool finish(Departure& departure, int tests) {
+  bool finish(Departure& departure, bool may_block) {
     const std::int64_t pieces = pieces_of(departure.bytes);
     const auto late = [&] {
       return fmt::format("rank {} did not take a message from rank {} within {}", departure.to,
@@ -276,24 +275,23 @@ class MpiEndpoint final : public Endpoint {
       note_taken(departure);
       return departure.taken == pieces;
     };
-    if (leaves_waiting_to_mpi(tests)) {
+    if (leaves_waiting_to_mpi(may_block)) {
       for (; departure.taken < pieces; ++departure.taken, --underway(departure.to)) {
         check(MPI_Wait(&departure.request(departure.taken), MPI_STATUS_IGNORE), "MPI_Isend");
       }
       return true;
     }
-    return wait_until(is_complete, tests, late);
+    return wait_until(is_complete, may_block, late);
   }
 
   // The pieces of an arrival up to one of them.
-  bool arrive(std::size_t index, std::int64_t last, int tests) {
+  bool arrive(std::size_t index, std::int64_t last, bool may_block) {
     Arrival& arrival = arrivals_[index];
     for (; arrival.arrived <= last; ++arrival.arrived) {
-      // What has its memory, or comes before what has.
       while (arrival.arrived >= arrival.posted) {
-        const std::size_t first = peer(arrival.from).coming.front();
-        assert(first != index);
-        if (!advance(arrivals_[first].transfer, tests == for_ever ? for_ever : 1)) return false;
+        const Arrival& ahead = arrivals_[unposted_[static_cast<std::size_t>(arrival.from)].front()];
+        assert(&ahead != &arrival);
+        if (!advance(ahead.transfer, may_block)) return false;
       }
       MPI_Status status;
       const auto late = [&] {
@@ -306,9 +304,9 @@ class MpiEndpoint final : public Endpoint {
         check(MPI_Test(&request, &flag, &status), "MPI_Irecv");
         return flag != 0;
       };
-      if (leaves_waiting_to_mpi(tests)) {
+      if (leaves_waiting_to_mpi(may_block)) {
         check(MPI_Wait(&request, &status), "MPI_Irecv");
-      } else if (!wait_until(is_there, tests, late)) {
+      } else if (!wait_until(is_there, may_block, late)) {
         return false;
       }
       int count = 0;
@@ -317,23 +315,21 @@ class MpiEndpoint final : public Endpoint {
         fail(fmt::format("rank {} sent rank {} another number of bytes than the {} it expects",
                          arrival.from, rank_, arrival.bytes));
       }
-      if (arrival.stages.empty() && arrival.arrived + 1 == std::ssize(arrival.requests))
-        std::erase(peer(arrival.from).coming, index);
     }
     return true;
   }
 
   // MPI does not send for us what is not posted.
-  bool leaves_waiting_to_mpi(int tests) const {
-    return tests == for_ever && !hears() && sending_to_.empty();
+  bool leaves_waiting_to_mpi(bool may_block) const {
+    return may_block && !hears() && sending_to_.empty();
   }
 
   // Ranks that share a core must give it away, which not every MPI does.
   template <typename Done, typename Late>
-  bool wait_until(Done done, int most_tests, Late late) {
+  bool wait_until(Done done, bool may_block, Late late) {
     Seconds begin{0};  // of looking, so that a short wait reads no clock
     for (int tests = 1; !done(); ++tests) {
-      if (tests == most_tests) return false;
+      if (!may_block && tests == tests_of_a_try) return false;
       if (!sending_to_.empty()) go_on_sending();
       if (hears() && tests % tests_between_looks == 0) {
         if (const std::string why = heard_mpi_failure(); !why.empty()) throw TransportError(why);
@@ -362,16 +358,13 @@ class MpiEndpoint final : public Endpoint {
   }
 
   // The memory of a reduced piece serves the next one, or another message.
-  void release(std::size_t index) {
-    Arrival& arrival = arrivals_[index];
-    if (arrival.stages.empty()) return;
-    stages_.give_back(arrival.stages[static_cast<std::size_t>(arrival.released)], arrival.bytes);
-    --peer(arrival.from).staged;
-    if (++arrival.released == std::ssize(arrival.requests)) {
-      std::erase(peer(arrival.from).coming, index);
-    }
-    for (const std::size_t next : peer(arrival.from).coming) {
-      if (!post(arrivals_[next])) break;
+  void release(Arrival& arrival) {
+    ++arrival.released;
+    if (arrival.released == pieces_of(arrival.bytes)) {
+      stages_.give_back(arrival.stages, arrival.bytes);
+      arrival.stages.clear();
+    } else if (!arrival.is_posted()) {
+      post_from(arrival.from);
     }
   }
 
@@ -381,10 +374,12 @@ class MpiEndpoint final : public Endpoint {
   std::size_t open_ = 0;  // transfers that have not been waited for
   std::vector<MessageTransfer> transfers_;
   std::vector<Departure> departures_;
-  std::vector<MessagePeer> peers_;
-  std::vector<Rank> sending_to_;   // with such
-  std::vector<Arrival> arrivals_;  // those in use come first
+  std::vector<std::vector<std::size_t>> unsent_;  // departures by receiver, the earliest first
+  std::vector<std::int64_t> underway_;            // pieces by receiver
+  std::vector<Rank> sending_to_;                  // with such
+  std::vector<Arrival> arrivals_;                 // those in use come first
   std::size_t arrivals_in_use_ = 0;
+  std::vector<std::vector<std::size_t>> unposted_;  // arrivals by source, the earliest first
   PieceMemory stages_;
   std::vector<const std::byte*> terms_;  // of one reduction
 };

@@ -30,14 +30,6 @@ constexpr std::int64_t pieces_of(std::int64_t bytes) {
   return (bytes + MessagePiece::most_bytes - 1) / MessagePiece::most_bytes;
 }
 
-/// What is begun and not at its end with one other rank: numbers, the earliest first.
-struct MessagePeer {
-  std::vector<std::size_t> coming;  // arrivals that are not whole, or still in staging memory
-  std::int64_t staged = 0;          // pieces in it
-  std::vector<std::size_t> unsent;  // departures that are not wholly underway
-  std::int64_t underway = 0;        // pieces
-};
-
 /// One transfer of a ticket.
 struct MessageTransfer {
   std::span<const Rank> sources = {};  // of what is reduced
@@ -71,8 +63,9 @@ class PieceMemory {
     kind.free.pop_back();
     return piece;
   }
-  void give_back(std::byte* piece, std::int64_t of_bytes) {
-    kind_for(of_bytes).free.push_back(piece);
+  void give_back(const std::vector<std::byte*>& pieces, std::int64_t of_bytes) {
+    std::vector<std::byte*>& free = kind_for(of_bytes).free;
+    free.insert(free.end(), pieces.begin(), pieces.end());
   }
 
  private:
