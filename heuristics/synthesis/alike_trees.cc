@@ -262,7 +262,8 @@ TreePacking alike_trees(const Topology& topology, CollectiveKind goal, double ta
                         double tolerance) {
   constexpr std::size_t most_classes = 64;
   constexpr int most_times = 8;
-  constexpr int most_even = 256;  // ranks: every tree then prices every pair
+  constexpr int most_even = 2048;       // ranks: every tree then prices every pair
+  constexpr int most_tried_over = 256;  // ranks of which more than one packing is tried so
   constexpr std::ptrdiff_t most_images = 512;
   constexpr double one_piece = 1.01;  // rounds: all links are then full in each of them
   TreePacking best{goal, topology.hosts(), {}, 0};
@@ -277,7 +278,7 @@ TreePacking alike_trees(const Topology& topology, CollectiveKind goal, double ta
     if (reaches || is_better) best = std::move(packing);
     return reaches;
   };
-  if (topology.hosts() <= most_even) {
+  if (topology.hosts() <= most_tried_over) {
     const Likenesses alike = likenesses_of(topology, packer.paths());
     double least = std::numeric_limits<double>::infinity();
     for (const auto* images : {&alike.shifts, &alike.all}) {
@@ -295,7 +296,8 @@ TreePacking alike_trees(const Topology& topology, CollectiveKind goal, double ta
   }
   for (const bool even : {false, true}) {
     if (even && topology.hosts() > most_even) break;
-    for (int times = 1; times <= (taken.size() == 1 ? 1 : most_times); ++times) {
+    const bool is_dear = even && topology.hosts() > most_tried_over;
+    for (int times = 1; times <= (taken.size() == 1 || is_dear ? 1 : most_times); ++times) {
       if (is_enough(packer.pack(taken, times, even))) return best;
     }
   }

@@ -1,4 +1,6 @@
 // Trees about every rank: how they share links, and when few of them are played.
+#include "heuristics/synthesis/alike_trees.h"
+
 #include <set>
 
 #include <gmock/gmock.h>
@@ -8,6 +10,7 @@
 #include "tests/heuristics/played_plans.h"
 
 #include "algorithms/verify.h"
+#include "heuristics/synthesis/certificate.h"
 #include "heuristics/synthesis/packed_schedule.h"
 #include "heuristics/synthesis/plan_text.h"
 #include "heuristics/synthesis/shifts.h"
@@ -61,6 +64,16 @@ TEST(AlikeTrees, TreesAboutEveryRankTakeTheAdapterThatIsLeastFull) {
   EXPECT_THAT(plan.packing.trees, testing::SizeIs(32));
   EXPECT_EQ(longest_way(plan.packing), 4);
   EXPECT_GE(plan.share(), 0.998);
+}
+
+TEST(AlikeTrees, SoDoThoseOfHundredsOfRanks) {
+  // 264 ranks: a linear program takes minutes there, and hours of a thousand.
+  const Topology nodes = machine("cluster:33xdgx-h100", 264).topology;
+  const double bound =
+      certify(nodes, CollectiveKind::all_reduce).bound.seconds_per_gigabyte.value() / 1e9;
+  const TreePacking packing = alike_trees(nodes, CollectiveKind::all_reduce, bound, 0.002);
+  EXPECT_THAT(packing.trees, testing::SizeIs(264));
+  EXPECT_LE(packing.seconds_per_byte, 1.002 * bound);
 }
 
 TEST(AlikeTrees, SmallVectorsArePlayedByFewTreesLargeOnesByThoseThatFillTheLinks) {
