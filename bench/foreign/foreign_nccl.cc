@@ -9,6 +9,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "bench/foreign/foreign_readers.h"
 #include "core/error.h"
@@ -84,10 +85,10 @@ class NcclText {
         read_row(words, fmt::format("{}:{}", file_, line.number));
       }
     }
-    require(!table_.times.empty() || !table_.notes.empty(),
-            fmt::format("{}: no row of nccl-tests' table in it", file_));
     end_part();
-    require(!table_.times.empty(), table_.notes.empty() ? file_ : table_.notes.back());
+    require(!table_.times.empty(),
+            fmt::format("{}: no row of nccl-tests' table of an all-reduce in it{}{}", file_,
+                        table_.notes.empty() ? "" : "; ", fmt::join(table_.notes, "; ")));
     return std::move(table_);
   }
 

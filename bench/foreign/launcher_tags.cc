@@ -7,7 +7,15 @@ namespace {
 
 constexpr std::string_view tag_digits = "0123456789";
 
-/// The tag at the begin of a line, of which blanks are cut off; empty if there is none.
+bool is_table_heading(std::string_view line) {
+  for (const std::string_view word : {"busbw", "# OSU", "Latency(us)"}) {
+    if (line.find(word) != line.npos) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::string_view launcher_tag(std::string_view line) {
   if (line.starts_with('[')) {
     const std::size_t close = line.find_first_of("] ");
@@ -25,15 +33,6 @@ std::string_view launcher_tag(std::string_view line) {
   const bool is_srun = end != 0 && end != line.npos && line.substr(end).starts_with(": ");
   return is_srun ? line.substr(0, end + 1) : std::string_view{};
 }
-
-bool is_table_heading(std::string_view line) {
-  for (const std::string_view word : {"busbw", "# OSU", "Latency(us)"}) {
-    if (line.find(word) != line.npos) return true;
-  }
-  return false;
-}
-
-}  // namespace
 
 std::string without_launcher_tags(std::string_view text) {
   const std::vector<TextLine> lines = lines_of(text);

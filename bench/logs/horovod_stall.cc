@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/foreign/launcher_tags.h"
 #include "bench/logs/log_readers.h"
 #include "core/parse.h"
 #include "core/plain_text.h"
@@ -19,8 +20,8 @@ constexpr std::string_view stall_mark = "and are waiting for remainder of ranks 
 class StallReader {
  public:
   void take(std::string_view line) {
-    const std::size_t tag = line.starts_with('[') ? line.find(">:") : line.npos;
-    if (tag != line.npos) line.remove_prefix(tag + 2);
+    // "3: [tensor]" is a rank of the list, and no tag of srun's.
+    if (line.starts_with('[')) line.remove_prefix(launcher_tag(line).size());
     line = trimmed(line);
     const std::size_t old = line.find("[missing ranks:");
     if (old != line.npos) {

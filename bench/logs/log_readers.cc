@@ -133,24 +133,23 @@ void read_log(std::string_view text, const std::string& file, JobLog& job) {
   const auto knows = [&](const LogReader& one) {
     return one.recognises(one.of_output ? text : head);
   };
-  auto reader = std::find_if(reader_rows.begin(), reader_rows.end(), knows);
-  if (reader == reader_rows.end()) {
+  const auto first = std::find_if(reader_rows.begin(), reader_rows.end(), knows);
+  if (first == reader_rows.end()) {
     std::vector<std::string_view> names;
     for (const LogReader& one : reader_rows) names.push_back(one.name);
     throw InvalidArgument(
         fmt::format("{}: the log of none of {}; tables of benchmarks are for diagnose", file,
                     fmt::join(names, ", ")));
   }
-  const bool of_output = reader->of_output;
-  while (reader != reader_rows.end()) {
+  for (auto reader = first; reader != reader_rows.end(); ++reader) {
+    const bool is_beside = first->of_output && reader->of_output && knows(*reader);
+    if (reader != first && !is_beside) continue;
     const std::size_t known = job.communicators.size();
     reader->read(text, file, job);
     for (std::size_t c = known; c < job.communicators.size(); ++c) {
       job.communicators[c].format = reader->name;
     }
     job.formats.emplace(reader->name);
-    do ++reader;
-    while (reader != reader_rows.end() && !(of_output && reader->of_output && knows(*reader)));
   }
   ++job.files;
 }

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/foreign/launcher_tags.h"
 #include "bench/logs/log_readers.h"
 #include "core/parse.h"
 #include "core/plain_text.h"
@@ -22,13 +23,16 @@ namespace {
 
 constexpr int most_watched_ranks = 1 << 20;
 
-/// The number behind `key`, from the first digit or minus on that follows it at once.
+/// The number that `text` begins with.
+std::optional<std::int64_t> leading_number(std::string_view text, std::int64_t least = -1) {
+  return integer_in(text.substr(0, text.find_first_not_of("-0123456789")), least);
+}
+
+/// The number that follows `key` at once.
 std::optional<std::int64_t> number_behind(std::string_view text, std::string_view key) {
   const std::size_t at = text.find(key);
   if (at == text.npos) return std::nullopt;
-  text.remove_prefix(at + key.size());
-  const std::size_t end = text.find_first_not_of("-0123456789");
-  return integer_in(text.substr(0, end), -1);
+  return leading_number(text.substr(at + key.size()));
 }
 
 /// "[0, 3, 12]" at the first bracket.
@@ -70,6 +74,7 @@ WatchedGroup watched_group(std::string_view line) {
   if (const auto rank = number_behind(inside, "Rank ")) found.rank = static_cast<int>(*rank);
   if (found.rank > most_watched_ranks || found.job_rank > most_watched_ranks) return {};
   if (found.job_rank < 0) found.job_rank = found.rank;
+  if (found.rank < 0) found.rank = found.job_rank;  // likely of the group of all
   return found;
 }
 
@@ -100,12 +105,13 @@ class WatchdogReader {
     } else if (line.find(" failed to pass monitoredBarrier in") != line.npos) {
       take_barrier(line);
     } else {
-      take_root_cause(trimmed(line));
+      take_root_cause(trimmed(line.substr(launcher_tag(line).size())));
     }
   }
 
   void finish() {
-    for (const auto& [rank, timeout] : unplaced_) place(likely_group(rank), "", rank, timeout);
+    for (const auto& [rank, timeout] : unplaced_)
+      place(likely_group(rank, timeout.sequence), "", rank, timeout);
     bool waits = false;
     for (const auto& [id, group] : groups_) waits = add_group(id, group) || waits;
     if (waits) {
@@ -145,7 +151,12 @@ class WatchdogReader {
     const std::int64_t out = number_behind(line, "NumelOut=").value_or(in);
     const std::int64_t elements = std::clamp<std::int64_t>(std::min(in, out), 0, 1LL << 48);
     timeout.call.bytes = 4 * elements;
-    unplaced_[group.job_rank] = timeout;
+    // It comes again, with the group, when the watchdog's thread ends.
+    if (group.id.empty()) {
+      unplaced_[group.job_rank] = timeout;
+    } else {
+      place(group.id, group.name, group.job_rank, timeout);
+    }
   }
 
   void place(const std::string& id, const std::string& name, int job_rank, const Timeout& timeout) {
@@ -232,7 +243,7 @@ class WatchdogReader {
     if (key == "rank") first_failed_ = static_cast<int>(number_behind(line, ": ").value_or(-1));
     if (key != "exitcode") return;
     in_root_cause_ = false;
-    const auto code = integer_in_sign(value);
+    const auto code = leading_number(value, -255);
     if (first_failed_ < 0 || first_failed_ > most_watched_ranks || !code) return;
     constexpr int aborted = -6;  // by its watchdog: it waited for others
     job_.note_once(fmt::format(
@@ -242,18 +253,16 @@ class WatchdogReader {
     if (*code < 0 && *code != aborted) job_.missing_ranks.push_back(first_failed_);
   }
 
-  static std::optional<std::int64_t> integer_in_sign(std::string_view text) {
-    return integer_in(text.substr(0, text.find_first_not_of("-0123456789")), -255, 255);
-  }
-
-  /// Of a timeout whose group was cut off: the only one that the rank speaks of, else the only one.
-  std::string likely_group(int job_rank) const {
+  /// Of a timeout whose group was cut off: that in which the rank waits there, else the only one
+  /// that it speaks of, else the only one.
+  std::string likely_group(int job_rank, std::int64_t sequence) const {
     std::vector<std::string> of_rank;
     for (const auto& [id, group] : groups_) {
-      const bool is_of_rank =
-          std::any_of(group.ranks.begin(), group.ranks.end(),
-                      [&](const auto& one) { return one.second.job_rank == job_rank; });
-      if (is_of_rank) of_rank.push_back(id);
+      for (const auto& [at, rank] : group.ranks) {
+        if (rank.job_rank != job_rank) continue;
+        if (rank.waits_in == sequence) return id;
+        of_rank.push_back(id);
+      }
     }
     if (of_rank.size() == 1) return of_rank.front();
     return of_rank.empty() && groups_.size() == 1 ? groups_.begin()->first : "";

@@ -107,20 +107,14 @@ class AlikePacker {
                    bool even) {
     TreePacking packing{goal_, paths_.ranks(), {}, 0};
     load_.assign(class_of_.size(), 0);
-    double end = 0;
-    int given = 0;
-    for (const auto& [prices, weight] : taken) {
-      end += weight;
-      const int up_to = static_cast<int>(end * times + 0.5);
-      const int ranks = paths_.ranks();
-      for (int i = 0; i < (up_to - given) * ranks; ++i) {
-        const bool as_before = !even && i >= ranks;
-        packing.trees.push_back(as_before ? packing.trees[packing.trees.size() - ranks]
-                                          : tree_at(prices, i % ranks, even));
+    share_out(taken, times, [&](const std::vector<double>& prices, bool is_first) {
+      for (Rank start = 0; start < paths_.ranks(); ++start) {
+        packing.trees.push_back(even || is_first
+                                    ? tree_at(prices, start, even)
+                                    : packing.trees[packing.trees.size() - paths_.ranks()]);
         if (even) add_load(packing.trees.back());
       }
-      given = std::max(given, up_to);
-    }
+    });
     return completed(std::move(packing));
   }
 
@@ -129,23 +123,32 @@ class AlikePacker {
                           int times, const std::vector<std::vector<Rank>>& images) {
     TreePacking packing{goal_, paths_.ranks(), {}, 0};
     load_.assign(class_of_.size(), 0);
-    double end = 0;
-    int given = 0;
-    for (const auto& [prices, weight] : taken) {
-      end += weight;
-      for (; given < static_cast<int>(end * times + 0.5); ++given) {
-        const PackedTree tree = tree_at(prices, 0, true);
-        for (const std::vector<Rank>& image : images) {
-          packing.trees.push_back(image_of(tree, image));
-          add_load(packing.trees.back());
-        }
+    share_out(taken, times, [&](const std::vector<double>& prices, bool) {
+      const PackedTree tree = tree_at(prices, 0, true);
+      for (const std::vector<Rank>& image : images) {
+        packing.trees.push_back(image_of(tree, image));
+        add_load(packing.trees.back());
       }
-    }
+    });
     return completed(std::move(packing));
   }
 
  private:
   static constexpr int most_iterations = 60;
+
+  /// `give(prices, is_first)` `times` times in all: to each as many as its weight says.
+  template <class Give>
+  static void share_out(const std::vector<std::pair<std::vector<double>, double>>& taken, int times,
+                        const Give& give) {
+    double end = 0;
+    int given = 0;
+    for (const auto& [prices, weight] : taken) {
+      end += weight;
+      for (bool is_first = true; given < static_cast<int>(end * times + 0.5); ++given) {
+        give(prices, std::exchange(is_first, false));
+      }
+    }
+  }
 
   /// With equal weights, by root.
   TreePacking completed(TreePacking packing) const {

@@ -156,6 +156,30 @@ TEST(PytorchWatchdogTest, ATimeoutWhoseGroupWasCutOffIsOfTheGroupOfItsRank) {
   EXPECT_THAT(found.unheard, IsEmpty());
 }
 
+TEST(PytorchWatchdogTest, WhatTheWatchdogSaysAgainWhenItEndsIsNoOtherGroup) {
+  // Rank 3 speaks of two groups; the last line repeats its timeout in one of them.
+  for (const char* group : {"[PG ID 2 PG GUID 4(dp) Rank 1] ", ""}) {
+    const JobLog job =
+        job_of(timeout_of(3, 1, 9) + failure_of(3, "4(dp)", 1, 9) + dump_of(3, 5, 5) +
+               "[rank3]:[E1 ProcessGroupNCCL.cpp:1515] " + group +
+               "Process group watchdog thread terminated with exception: " + timeout_of(3, 1, 9));
+    ASSERT_EQ(job.communicators.size(), 1U) << group;
+    EXPECT_EQ(job.communicators[0].name, "dp");
+    EXPECT_EQ(job.records.size(), 1U);
+  }
+}
+
+TEST(PytorchWatchdogTest, WithoutItsRankInTheGroupThatInTheJobIsTaken) {
+  const JobLog job = job_of(
+      "[rank12]: Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, "
+      "OpType=ALLREDUCE, NumelIn=1, NumelOut=1)\n"
+      "[rank13]: Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, "
+      "OpType=ALLREDUCE, NumelIn=1, NumelOut=1)\n");
+  ASSERT_EQ(job.records.size(), 2U);
+  EXPECT_EQ(job.records[0].rank, 12);
+  EXPECT_EQ(job.records[1].rank, 13);
+}
+
 TEST(PytorchWatchdogTest, ARankThatIsPastItIsNotMissing) {
   const Standstill found =
       standstill_in(timeout_of(0, 0, 7) + failure_of(0, "0(default_pg)", 0, 7) + dump_of(1, 7, 7));
@@ -184,6 +208,10 @@ TEST(PytorchWatchdogTest, WhatTorchrunSawFailFirstIsNamed) {
   const JobLog killed = job_of(torchruns_report(5, -9));
   EXPECT_THAT(killed.missing_ranks, ElementsAre(5));
   EXPECT_THAT(killed.notes, Contains(HasSubstr("rank 5 on node-7, by signal 9")));
+  const JobLog tagged = job_of(
+      "[1,0]<stderr>:Root Cause (first observed failure):\n[1,0]<stderr>:  rank      : 5 "
+      "(local_rank: 1)\n[1,0]<stderr>:  exitcode  : -9 (pid: 1)\n");
+  EXPECT_THAT(tagged.missing_ranks, ElementsAre(5));
   const JobLog raised = job_of(torchruns_report(5, 1));
   EXPECT_THAT(raised.missing_ranks, IsEmpty());
   EXPECT_THAT(raised.notes, Contains(HasSubstr("rank 5 on node-7, with exit code 1")));
