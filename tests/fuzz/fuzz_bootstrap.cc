@@ -1,15 +1,14 @@
 // Fuzzes what strangers may say at a bootstrap: any line is either no guest of ours, or one that is
 // written again as it was read; nothing is proved but by the token.
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <string>
+
+#include "tests/fuzz/fuzz_target.h"
 
 #include "transports/world/bootstrap_messages.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(bootstrap, input) {
   using namespace collbench;
-  const std::string line(reinterpret_cast<const char*>(data), size);
+  const std::string line(input);
   const std::string token = "a token of this fuzzer";
   const std::string number(32, '7');
   if (const auto greeted = greeted_number(line); greeted && greeting_line(*greeted) != line) {
@@ -28,5 +27,4 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       words && proved_line(*words, token, number) != line) {
     std::abort();
   }
-  return 0;
 }

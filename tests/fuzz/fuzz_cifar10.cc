@@ -1,17 +1,14 @@
 // Fuzzes the reader of CIFAR-10's files: any file is either whole records, or an InvalidArgument
 // that names the file and leaves no sample behind.
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <string_view>
+#include "tests/fuzz/fuzz_target.h"
 
 #include "core/error.h"
 #include "training/data/dataset.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(cifar10, input) {
   collbench::Dataset set;
   try {
-    collbench::append_cifar10({reinterpret_cast<const char*>(data), size}, "fuzz", set);
+    collbench::append_cifar10(input, "fuzz", set);
     if (set.size() < 1 || set.images.size() != static_cast<std::size_t>(set.size()) * 3072) {
       std::abort();
     }
@@ -21,5 +18,4 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } catch (const collbench::InvalidArgument& e) {
     if (std::string_view(e.what()).rfind("fuzz:", 0) != 0 || set.size() != 0) std::abort();
   }
-  return 0;
 }

@@ -1,18 +1,16 @@
 // Fuzzes the reader of MNIST's files: any two files are either samples whose numbers agree, or an
 // InvalidArgument that names the file. The first two bytes say how many of the rest are images.
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <string_view>
+#include "tests/fuzz/fuzz_target.h"
 
 #include "core/error.h"
 #include "training/data/dataset.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  if (size < 2) return 0;
-  const std::string_view text(reinterpret_cast<const char*>(data) + 2, size - 2);
-  const std::size_t images = data[0] + std::size_t{256} * data[1];
-  if (images > text.size()) return 0;
+FUZZ_TARGET(idx, input) {
+  if (input.size() < 2) return;
+  const std::string_view text = input.substr(2);
+  const std::size_t images =
+      collbench::byte_of(input, 0) + std::size_t{256} * collbench::byte_of(input, 1);
+  if (images > text.size()) return;
   try {
     const collbench::Dataset set =
         collbench::parse_idx(text.substr(0, images), text.substr(images), "fuzz");
@@ -27,5 +25,4 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } catch (const collbench::InvalidArgument& e) {
     if (std::string_view(e.what()).rfind("fuzz", 0) != 0) std::abort();
   }
-  return 0;
 }

@@ -1,12 +1,10 @@
 // Fuzzes machine files: any text is either a machine whose routes are paths, or an InvalidArgument
 // that names a line.
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "tests/fuzz/fuzz_target.h"
 
 #include "core/error.h"
 #include "topologies/machine_file.h"
@@ -32,18 +30,16 @@ void check(const collbench::Topology& topology) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string_view text(reinterpret_cast<const char*>(data), size);
+FUZZ_TARGET(machine, text) {
   // Six digits make networks that are only large: not worth their time here.
   std::size_t digits = 0;
   for (const char c : text) {
     digits = c >= '0' && c <= '9' ? digits + 1 : 0;
-    if (digits >= 6 || c == '/') return 0;
+    if (digits >= 6 || c == '/') return;
   }
   try {
     check(collbench::machine_from_toml(text, "fuzz.toml", {.workers = 5}).machine.topology);
   } catch (const collbench::InvalidArgument& e) {
     if (std::string_view(e.what()).rfind("fuzz.toml:", 0) != 0) std::abort();
   }
-  return 0;
 }

@@ -1,8 +1,6 @@
 // The MSCCL XML importer on any bytes: it refuses with InvalidArgument, or gives a schedule that
 // can be verified, costed and written again; what we write we must be able to read.
-#include <cstdint>
-#include <cstdlib>
-#include <string_view>
+#include "tests/fuzz/fuzz_target.h"
 
 #include "algorithms/exchange/msccl_xml.h"
 #include "algorithms/verify.h"
@@ -29,13 +27,12 @@ void check(std::string_view xml, collbench::CollectiveKind kind) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(msccl_xml, input) {
   for (const std::string_view name : {"all-reduce", "reduce-scatter", "all-gather"}) {
     try {
-      check({reinterpret_cast<const char*>(data), size}, collbench::parse_collective(name));
+      check(input, collbench::parse_collective(name));
     } catch (const collbench::InvalidArgument&) {
       continue;
     }
   }
-  return 0;
 }

@@ -1,20 +1,18 @@
 // Fuzzes what `ab --read` reads: the first byte chooses the format, the rest is times of it or an
 // InvalidArgument.
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <string>
-#include <string_view>
+
+#include "tests/fuzz/fuzz_target.h"
 
 #include "bench/foreign/named_times.h"
 #include "core/error.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(named_times, input) {
   using namespace collbench;
-  if (size == 0) return 0;
+  if (input.empty()) return;
   const auto formats = times_formats();
-  const TimesFormat& format = formats[data[0] % formats.size()];
-  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  const TimesFormat& format = formats[byte_of(input, 0) % formats.size()];
+  const std::string_view text = input.substr(1);
   TimesRequest request{&format, {}};
   if (format.takes_columns) request.columns = {"name", "time", "unit"};
   try {
@@ -29,5 +27,4 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } catch (const WrongResult&) {
     // The benchmark says that its result is wrong.
   }
-  return 0;
 }

@@ -1,17 +1,16 @@
 // The importer of NCCL's dumped graphs on any bytes: it refuses, or gives inputs whose times are
 // finite.
 #include <cmath>
-#include <cstdint>
-#include <cstdlib>
-#include <string_view>
+
+#include "tests/fuzz/fuzz_target.h"
 
 #include "core/error.h"
 #include "heuristics/nccl/nccl_model.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(nccl_graphs, input) {
   using namespace collbench;
   try {
-    NcclInputs inputs = import_nccl_graphs({reinterpret_cast<const char*>(data), size}, "fuzzed");
+    NcclInputs inputs = import_nccl_graphs(input, "fuzzed");
     for (const int nodes : {1, 4}) {
       inputs.ranks = 8 * nodes;
       inputs.nodes = nodes;
@@ -22,7 +21,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       }
     }
   } catch (const InvalidArgument&) {
-    return 0;
+    return;
   }
-  return 0;
 }

@@ -1,15 +1,14 @@
 // The parser of tuner rules on any bytes: it refuses, or gives rules that read back as they were.
-#include <cstdint>
-#include <cstdlib>
 #include <string>
-#include <string_view>
+
+#include "tests/fuzz/fuzz_target.h"
 
 #include "heuristics/exports/nccl_plugin/tuner_rules.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(nccl_tuner, input) {
   using namespace collbench;
   try {
-    const auto rules = parse_tuner_rules({reinterpret_cast<const char*>(data), size}, "fuzzed");
+    const auto rules = parse_tuner_rules(input, "fuzzed");
     for (const TunerRule& rule : rules) {
       auto again = parse_tuner_rules(to_string(rule), "again");
       if (again.size() != 1) std::abort();
@@ -18,7 +17,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     find_rule(rules, {4, 1 << 20, 2, 16, 1, 0});
   } catch (const TunerFileError&) {
-    return 0;
+    return;
   }
-  return 0;
 }

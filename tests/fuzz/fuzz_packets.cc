@@ -1,11 +1,9 @@
 // Fuzzes what parameter servers and the chief are asked: whatever a request holds, it is answered
 // or refused, and what a server has taken it can tell again.
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <string>
-#include <string_view>
+
+#include "tests/fuzz/fuzz_target.h"
 
 #include "core/error.h"
 #include "training/asynchronous/coordinator_service.h"
@@ -50,13 +48,12 @@ void require_readable(VariableService& server) {
 
 // The first byte says whether the run has begun. Then requests: a byte for whom and what, two for
 // the length of the rest, and the rest.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(packets, rest) {
   const ServerRun run = run_of_two();
   const std::vector<NamedValue> values{{"model", "mlp"}, {"batch", "32"}};
   CoordinatorService chief(run, values);
   VariableService server;
   Closures closures(0, 4, 2, 2, nullptr, {});
-  std::string_view rest(reinterpret_cast<const char*>(data), size);
   if (!rest.empty() && rest.front() % 2 == 1) {
     for (const int worker : {0, 1}) {
       PacketWriter join = request(Request::join);
@@ -86,5 +83,4 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       answer_of(chief, packet, 1 + which / 10U % 2U);
     }
   }
-  return 0;
 }

@@ -1,9 +1,8 @@
 // Fuzzes files of records: any text is either records, which are written and read again the same
 // and give a comparison and a page, or an InvalidArgument.
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <string>
+
+#include "tests/fuzz/fuzz_target.h"
 
 #include "bench/records/record_json.h"
 #include "bench/reports/html_report.h"
@@ -28,12 +27,11 @@ void use(const RecordFile& file) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string text(reinterpret_cast<const char*>(data), size);
+FUZZ_TARGET(records, input) {
+  const std::string text(input);
   try {
     use(records_from_json(text));
   } catch (const InvalidArgument&) {
     // Not a file of records, or one that no run writes.
   }
-  return 0;
 }

@@ -1,16 +1,15 @@
 // Fuzzes what the page reads of simulations: any text is a trace, a table of links, or an
 // InvalidArgument; what was read can be drawn.
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <string>
+
+#include "tests/fuzz/fuzz_target.h"
 
 #include "bench/reports/html_report.h"
 #include "bench/reports/replay.h"
 #include "core/error.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string text(reinterpret_cast<const char*>(data), size);
+FUZZ_TARGET(replay_files, input) {
+  const std::string text(input);
   for (const auto& read : {collbench::trace_from_json, collbench::links_from_csv}) {
     try {
       collbench::HtmlReport page;
@@ -20,5 +19,4 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       // Neither.
     }
   }
-  return 0;
 }

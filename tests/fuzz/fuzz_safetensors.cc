@@ -1,21 +1,17 @@
 // Fuzzes safetensors files: any bytes are either tensors that lie in the file and survive being
 // written and read again, or an InvalidArgument that names the file.
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <string_view>
+#include "tests/fuzz/fuzz_target.h"
 
 #include "core/error.h"
 #include "training/safetensors.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(safetensors, file) {
   using namespace collbench;
-  const std::string_view file(reinterpret_cast<const char*>(data), size);
   try {
     const SafeTensors content = parse_safetensors(file, "fuzz");
     for (const StoredTensor& tensor : content.tensors) {
       if (tensor.bytes.data() < file.data() ||
-          tensor.bytes.data() + tensor.bytes.size() > file.data() + size) {
+          tensor.bytes.data() + tensor.bytes.size() > file.data() + file.size()) {
         std::abort();
       }
     }
@@ -27,5 +23,4 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } catch (const InvalidArgument& e) {
     if (std::string_view(e.what()).rfind("fuzz", 0) != 0) std::abort();
   }
-  return 0;
 }

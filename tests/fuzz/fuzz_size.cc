@@ -1,8 +1,8 @@
 // Fuzzes parse_size: any text is either refused with InvalidArgument, or read into a size in range
 // that is read back the same when written out in bytes.
-#include <cstdint>
-#include <cstdlib>
 #include <string>
+
+#include "tests/fuzz/fuzz_target.h"
 
 #include "core/error.h"
 #include "core/units.h"
@@ -26,7 +26,4 @@ void read_size(const std::string& text) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  read_size(std::string(reinterpret_cast<const char*>(data), size));
-  return 0;
-}
+FUZZ_TARGET(size, input) { read_size(std::string(input)); }

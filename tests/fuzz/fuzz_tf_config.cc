@@ -1,9 +1,6 @@
 // Fuzzes TF_CONFIG: any text is either a cluster in which the task has a place, or an
 // InvalidArgument that names the variable.
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <string_view>
+#include "tests/fuzz/fuzz_target.h"
 
 #include "core/error.h"
 #include "transports/world/tf_config.h"
@@ -20,12 +17,11 @@ void check_place(const Place& place, const collbench::TfConfig& config) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(tf_config, input) {
   using namespace collbench;
   for (const bool servers : {false, true}) {
     try {
-      const TfConfig config =
-          parse_tf_config(std::string_view(reinterpret_cast<const char*>(data), size));
+      const TfConfig config = parse_tf_config(std::string_view(input));
       if (servers) {
         check_place(parameter_server_place(config), config);
       } else {
@@ -35,5 +31,4 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (std::string_view(e.what()).rfind("TF_CONFIG", 0) != 0) std::abort();
     }
   }
-  return 0;
 }

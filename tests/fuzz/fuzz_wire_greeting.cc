@@ -1,26 +1,25 @@
 // Fuzzes what a stranger may send when he opens a stream: any method and metadata are read without
 // harm, what is told back is short and printable, and no guess is taken for a proof.
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <string>
+
+#include "tests/fuzz/fuzz_target.h"
 
 #include "core/keyed_digest.h"
 #include "transports/grpc/greeting.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(wire_greeting, input) {
   using namespace collbench;
   // Lines: the method, the metadata in the order of the names, a guess at the proof.
   const char* const names[] = {"method",          grpc_names::version, grpc_names::rank,
                                grpc_names::ranks, grpc_names::number,  grpc_names::proof};
   std::map<std::string, std::string> values;
   std::size_t line = 0;
-  for (std::size_t i = 0; i < size && line < std::size(names); ++i) {
-    if (data[i] == '\n') {
+  for (std::size_t i = 0; i < input.size() && line < std::size(names); ++i) {
+    if (input[i] == '\n') {
       ++line;
     } else {
-      values[names[line]] += static_cast<char>(data[i]);
+      values[names[line]] += input[i];
     }
   }
   const GrpcGreeting greeting = read_greeting(values["method"], grpc_names::exchange,
@@ -29,10 +28,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const char c : greeting.unfit) {
     if (c < ' ' || c > '~') std::abort();
   }
-  if (!greeting.unfit.empty()) return 0;
+  if (!greeting.unfit.empty()) return;
   if (greeting.identity.rank < 0 || greeting.identity.ranks < 1) std::abort();
   const std::string proof = caller_proof("token", greeting.identity, 3, std::string(32, '0'));
   if (proof.size() != 64 || same_secret(values[grpc_names::proof], proof)) std::abort();
   if (proof == listener_proof("token", greeting.identity, 3, std::string(32, '0'))) std::abort();
-  return 0;
 }

@@ -1,15 +1,14 @@
 // Fuzzes what a stranger may send when it connects: any text is read without harm, none is taken
 // for a proof, and what is read of a true preamble is what was written.
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <string>
+
+#include "tests/fuzz/fuzz_target.h"
 
 #include "transports/grpc/preamble.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(wire_preamble, input) {
   using namespace collbench;
-  const std::string text(reinterpret_cast<const char*>(data), size);
+  const std::string text(input);
   if (const auto preamble = read_preamble(text)) {
     if (preamble->identity.rank < 0 || preamble->identity.ranks < 1) std::abort();
     if (is_proved(*preamble, "a token that is in no input")) std::abort();
@@ -26,5 +25,4 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto again = read_elements_answer(elements_answer(answer->number, answer->proof));
     if (!again || again->proof != answer->proof) std::abort();
   }
-  return 0;
 }

@@ -1,22 +1,20 @@
 // Fuzzes the buffers and names of TensorFlow's encoding: any bytes are a response or are refused,
 // and a name is read only as it would be written.
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <string>
 
 #include "grpc_recvbuf.pb.h"
+#include "tests/fuzz/fuzz_target.h"
 
 #include "transports/grpc/recvbuf_coding.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(wire_recvbuf, input) {
   using namespace collbench::recvbuf;
-  const std::string bytes(reinterpret_cast<const char*>(data), size);
+  const std::string bytes(input);
   RecvBufResponse response;
   if (response.ParseFromString(bytes)) {
     std::size_t held = 0;
     for (const std::string& piece : decode(response)) held += piece.size();
-    if (held > size) std::abort();
+    if (held > input.size()) std::abort();
   }
   RecvBufRequest request;
   const std::string name =
@@ -33,5 +31,4 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string joined;
   for (const std::string& piece : decode(received)) joined += piece;
   if (joined != bytes) std::abort();
-  return 0;
 }

@@ -1,11 +1,10 @@
 // Fuzzes the bytes of streams: peers' bytes come in pieces of any size, receives are posted in
 // between, and every element ends where it belongs with the value it must have.
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <numeric>
 #include <vector>
+
+#include "tests/fuzz/fuzz_target.h"
 
 #include "transports/grpc/intake.h"
 
@@ -31,10 +30,10 @@ struct Peer {
 
 class Program {
  public:
-  Program(const std::uint8_t* data, std::size_t size) : at_(data), end_(data + size) {}
+  explicit Program(std::string_view input) : rest_(input) {}
 
   void run() {
-    while (at_ != end_) {
+    while (!rest_.empty()) {
       const int what = next();
       if (what % 3 == 0) post();
       if (what % 3 == 1) deliver(1 + next() % (ranks - 1), next());
@@ -49,7 +48,12 @@ class Program {
   }
 
  private:
-  int next() { return at_ == end_ ? 0 : *at_++; }
+  int next() {
+    if (rest_.empty()) return 0;
+    const int byte = byte_of(rest_, 0);
+    rest_.remove_prefix(1);
+    return byte;
+  }
 
   void post() {
     auto posted = std::make_unique<Posted>();
@@ -86,8 +90,7 @@ class Program {
     intake_.queue(r).push(*piece, piece);
   }
 
-  const std::uint8_t* at_;
-  const std::uint8_t* end_;
+  std::string_view rest_;
   Peer peers_[ranks];
   std::vector<std::unique_ptr<Posted>> posted_;
   Intake intake_{0, ranks};
@@ -95,7 +98,6 @@ class Program {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  if (size <= 4096) Program(data, size).run();
-  return 0;
+FUZZ_TARGET(wire_stream, input) {
+  if (input.size() <= 4096) Program(input).run();
 }

@@ -1,6 +1,8 @@
-// Runs a fuzz target once on every file of the folders given: the corpus as a regression test.
+// All fuzz targets in one program. Built for libFuzzer, the variable FUZZ_TARGET names the one that
+// is tried. Otherwise one is run once on every file of the folders given: the corpus as a
+// regression test.
 //
-//     collbench_replay_NAME FOLDER... [--mutations N [--seed S] [--last FILE]]
+//     collbench_replay NAME FOLDER... [--mutations N [--seed S] [--last FILE]]
 //
 // With --mutations, files that are changed at random are tried as well: N inputs that depend on S
 // alone, for a compiler without a fuzzer of its own. Each is written to FILE before it is tried, so
@@ -17,15 +19,19 @@
 #include <string_view>
 #include <vector>
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+#include "tests/fuzz/fuzz_target.h"
+
+#ifdef COLLBENCH_FUZZER
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const auto target = collbench::fuzz_targets().at(std::getenv("FUZZ_TARGET"));
+  target({reinterpret_cast<const char*>(data), size});
+  return 0;
+}
+
+#else
 
 namespace {
-
-void run_once(std::string_view input) {
-  // A copy of exactly this size: a sanitizer notices a read beyond it.
-  const std::vector<std::uint8_t> bytes(input.begin(), input.end());
-  LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
-}
 
 std::vector<std::string> corpus_files(const std::vector<std::string>& folders) {
   std::vector<std::string> texts;
@@ -102,11 +108,23 @@ std::string mutated(const std::vector<std::string>& files, std::mt19937_64& draw
 }  // namespace
 
 int main(int argc, char** argv) {
+  const auto found = collbench::fuzz_targets().find(argc < 2 ? "" : argv[1]);
+  if (found == collbench::fuzz_targets().end()) {
+    std::cerr << "usage: collbench_replay NAME FOLDER..., where NAME is one of";
+    for (const auto& [name, run] : collbench::fuzz_targets()) std::cerr << ' ' << name;
+    std::cerr << '\n';
+    return 2;
+  }
+  const auto run_once = [&](std::string_view input) {
+    // A copy of exactly this size: a sanitizer notices a read beyond it.
+    const std::vector<char> bytes(input.begin(), input.end());
+    found->second({bytes.data(), bytes.size()});
+  };
   std::vector<std::string> folders;
   std::string last;
   long mutations = 0;
   std::mt19937_64 draw(1);
-  for (int i = 1; i < argc; ++i) {
+  for (int i = 2; i < argc; ++i) {
     const std::string_view word = argv[i];
     if (word.substr(0, 2) == "--" && i + 1 == argc) return 2;
     if (word == "--mutations") {
@@ -130,3 +148,5 @@ int main(int argc, char** argv) {
   std::cout << files.size() << " inputs replayed, " << mutations << " mutations tried\n";
   return 0;
 }
+
+#endif

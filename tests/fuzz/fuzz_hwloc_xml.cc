@@ -1,6 +1,0 @@
-// The importer of hwloc files on any bytes.
-#include "tests/fuzz/fuzz_topology_import.h"
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  return collbench::check_import(collbench::from_hwloc_xml, data, size);
-}
