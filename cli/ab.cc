@@ -33,7 +33,8 @@ constexpr OptionRow ab_rows[] = {
     {ab_group, "head", "", "BIN|CMD", "", "the collbench to judge; with --read a command",
      Presence::required},
     {ab_group, "read", "", "FORMAT", "",
-     "base and head are commands for sh that print, or write to $AB_OUT: nccl-tests, osu, gbench, "
+     "base and head are commands for sh that print, or write to $AB_OUT: nccl-tests, osu, imb, "
+     "gbench, "
      "hyperfine, csv:NAMES,TIMES[,UNITS]"},
     {ab_group, "timeout", "", "TIME", "10min", "timeout of each process"},
     {ab_group, "rounds", "", "N", "",

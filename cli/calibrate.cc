@@ -25,7 +25,7 @@ namespace {
 
 constexpr OptionRow calibrate_rows[] = {
     {arguments_group, "FILE", "", "FILE...", "",
-     "tables: nccl-tests or rccl-tests (text, JSON), osu_allreduce, Google Benchmark "
+     "tables: nccl-tests or rccl-tests (text, JSON), osu_allreduce, IMB, Google Benchmark "
      "JSON, CSV, records of collbench; or folders of them. Add what a table does not "
      "say: job.txt,ranks=16,nodes=2,system=mine,library=mpi"},
     {options_group, "output", "o", "FILE", "",

@@ -18,7 +18,8 @@ namespace {
 
 constexpr OptionRow diagnose_rows[] = {
     {arguments_group, "FILE", "", "FILE...", "",
-     "tables of nccl-tests, OSU or ours, or folders of them; FILE,ranks=16,nodes=2 adds what a "
+     "tables of nccl-tests, OSU, IMB or ours, or folders of them; FILE,ranks=16,nodes=2 adds what "
+     "a "
      "table does not say",
      Presence::required},
     {options_group, "topo", "t", "NAME", "",

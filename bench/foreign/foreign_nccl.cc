@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "bench/foreign/foreign_readers.h"
+#include "bench/foreign/launch_command.h"
 #include "core/error.h"
 #include "core/parse.h"
 
@@ -74,6 +75,7 @@ class NcclText {
   MeasuredTable read(std::string_view text) {
     for (const TextLine& line : lines_of(text)) {
       if (line.text.empty()) continue;
+      command_.add(line.text);
       const auto words = split_at_blanks(line.text);
       if (words.front().front() == '#') {
         read_comment(words);
@@ -101,6 +103,7 @@ class NcclText {
     for (std::size_t i = 1; i + 1 < words.size(); ++i) {
       const bool is_count =
           words[i] == "nGpus" && words[i + 1].find_first_not_of(digits) == std::string_view::npos;
+      if (words[i] == "nThread") threads_ = small_integer_in(words[i + 1], 1).value_or(1);
       if (is_count) row_.gpus_per_process = std::max(1, small_integer_in(words[i + 1]).value_or(1));
     }
     for (const std::string_view word : words) {
@@ -200,18 +203,35 @@ class NcclText {
     table_.times.resize(parted_);
   }
 
-  /// What comments after the rows may have said holds for all rows of a part.
-  void end_part() {
-    int ranks = static_cast<int>(ranks_.size());
-    if (ranks == 0 && parted_ < table_.times.size() && (ranks = by_ratio_.ranks()) > 0) {
+  /// Of what the command asks for, if the ratio allows it, or else of the ratio.
+  Scale scale_without_devices() {
+    const auto fits = [&](const Scale& scale) {
+      return scale.ranks >= 2 && by_ratio_.fits(2 * (scale.ranks - 1.0) / scale.ranks);
+    };
+    Scale scale = command_.scale().value_or(Scale{});
+    scale.ranks *= threads_ * row_.gpus_per_process;
+    if (fits(scale)) {
+      table_.notes.push_back(
+          fmt::format("{}: {} ranks, by the command above it", file_, scale.ranks));
+      return scale;
+    }
+    scale = {by_ratio_.ranks()};
+    if (scale.ranks > 0) {
       table_.notes.push_back(
           fmt::format("{}: {} ranks, by busbw and algbw of an all-reduce; it does not state them",
-                      file_, ranks));
+                      file_, scale.ranks));
     }
-    leave_out_others(ranks);
+    return scale;
+  }
+
+  /// What comments after the rows may have said holds for all rows of a part.
+  void end_part() {
+    Scale scale{static_cast<int>(ranks_.size()), static_cast<int>(hosts_.size())};
+    if (scale.ranks == 0 && parted_ < table_.times.size()) scale = scale_without_devices();
+    leave_out_others(scale.ranks);
     by_ratio_ = {};
     for (; parted_ < table_.times.size(); ++parted_) {
-      table_.times[parted_].scale = {ranks, static_cast<int>(hosts_.size())};
+      table_.times[parted_].scale = scale;
       table_.times[parted_].library = row_.library;
     }
     table_.hosts.insert(table_.hosts.end(), hosts_.begin(), hosts_.end());
@@ -225,6 +245,8 @@ class NcclText {
   std::size_t parted_ = 0;                    // rows that have their scale
   std::set<std::string, std::less<>> ranks_;  // as they are written
   RanksByRatio by_ratio_;
+  LaunchCommand command_;
+  int threads_ = 1;
   std::set<std::string> hosts_;
   std::string heading_ = "#wrong";
   std::size_t half_ = 4;   // columns

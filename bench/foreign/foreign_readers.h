@@ -47,8 +47,9 @@ MeasuredTime timed(const MeasuredTime& row, double microseconds, bool in_place,
 
 /// The table of nccl-tests and rccl-tests; other output around it is passed over.
 MeasuredTable read_nccl_text(std::string_view text, const std::string& file);
-/// osu_allreduce of the OSU Micro-Benchmarks; bytes are of MPI_FLOAT.
-MeasuredTable read_osu(std::string_view text, const std::string& file);
+/// The all-reduces among the tables of MPI's benchmarks (bench/foreign/mpi_benchmarks.h); others
+/// are left out with a note.
+MeasuredTable read_mpi_benchmarks(std::string_view text, const std::string& file);
 /// CSV whose first lines may be "# key: value"; a column of sizes and one of times are enough.
 MeasuredTable read_csv(std::string_view text, const std::string& file);
 /// nccl-tests' -J, rccl-tests' -Z json and Google Benchmark's JSON.

@@ -125,6 +125,7 @@ std::string foreign_format(std::string_view text) {
   }
   if (has(text, "busbw") && has(text, "algbw")) return "nccl-tests";
   if (has(text, "# OSU") || has(text, "Avg Latency(us)")) return "osu";
+  if (has(text, "t_avg[usec]")) return "imb";
   return csv ? "csv" : "";
 }
 
@@ -138,7 +139,8 @@ MeasuredTable read_foreign(std::string_view text, const std::string& file,
       {"nccl-tests json", read_nccl_json},
       {"rccl-tests json", read_rccl_json},
       {"google-benchmark", read_google_benchmark},
-      {"osu", read_osu},
+      {"osu", read_mpi_benchmarks},
+      {"imb", read_mpi_benchmarks},
       {"csv", read_csv},
       {"pico", read_csv},
       {"collbench",
@@ -147,10 +149,9 @@ MeasuredTable read_foreign(std::string_view text, const std::string& file,
        }},
   };
   const auto reader = readers.find(foreign_format(plain));
-  require(reader != readers.end(),
-          fmt::format("{}: no table of nccl-tests, rccl-tests, OSU, Google "
-                      "Benchmark or collbench, and no CSV",
-                      file));
+  require(reader != readers.end(), fmt::format("{}: no table of nccl-tests, rccl-tests, OSU, IMB, "
+                                               "Google Benchmark or collbench, and no CSV",
+                                               file));
   MeasuredTable table = reader->second(plain, file);
   apply(hints, file, table);
   return table;

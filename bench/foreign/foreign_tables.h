@@ -1,5 +1,5 @@
 // Tables of other benchmarks, read into measurements: nccl-tests' and rccl-tests' text and JSON,
-// OSU Micro-Benchmarks, Google Benchmark's JSON, CSV, and our own records.
+// OSU and Intel MPI Benchmarks, Google Benchmark's JSON, CSV, and our own records.
 //
 // The format is recognised from the content. A row that cannot be a measurement (time 0, NaN, a
 // negative size, text where a number belongs) is refused with FILE:LINE. A missing column is named.
@@ -27,7 +27,7 @@ struct TableHints {
   std::string algorithm = {};
 };
 
-/// Format of the text: "nccl-tests", "nccl-tests json", "rccl-tests json", "osu",
+/// Format of the text: "nccl-tests", "nccl-tests json", "rccl-tests json", "osu", "imb",
 /// "google-benchmark", "csv", "pico", "collbench". Empty if it is none of them.
 std::string foreign_format(std::string_view text);
 

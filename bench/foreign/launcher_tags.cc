@@ -8,7 +8,7 @@ namespace {
 constexpr std::string_view tag_digits = "0123456789";
 
 bool is_table_heading(std::string_view line) {
-  for (const std::string_view word : {"busbw", "# OSU", "Latency(us)"}) {
+  for (const std::string_view word : {"busbw", "# OSU", "Latency(us)", "t_avg[usec]"}) {
     if (line.find(word) != line.npos) return true;
   }
   return false;

@@ -9,6 +9,7 @@
 #include "bench/foreign/foreign_readers.h"
 #include "bench/foreign/foreign_tables.h"
 #include "bench/foreign/launcher_tags.h"
+#include "bench/foreign/mpi_benchmarks.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/parse.h"
@@ -58,28 +59,20 @@ std::vector<NamedTimes> read_nccl_times(std::string_view text, const TimesColumn
   return all;
 }
 
-/// "OSU MPI Allreduce Latency Test" of "# OSU MPI Allreduce Latency Test v7.4": two versions have
-/// the same cases.
-std::string title_of(std::string_view line) {
-  const std::size_t version = line.find(" v");
-  return std::string(trimmed(line.substr(1, version == line.npos ? line.npos : version - 1)));
-}
-
-/// Several tests may print one behind another: each begins with its title.
-std::vector<NamedTimes> read_osu_times(std::string_view text, const TimesColumns&,
+std::vector<NamedTimes> read_mpi_times(std::string_view text, const TimesColumns&,
                                        const std::string& place) {
+  std::vector<std::string> notes;
   std::vector<NamedTimes> all;
-  std::size_t begin = text.find("# OSU");
-  require(begin != text.npos, place + ": no table of the OSU Micro-Benchmarks in it");
-  while (begin != text.npos) {
-    const std::size_t next = text.find("# OSU", begin + 1);
-    const std::string_view part = text.substr(begin, next == text.npos ? next : next - begin);
-    const std::string title = title_of(part.substr(0, part.find('\n')));
-    for (const MeasuredTime& row : read_osu(part, place).times) {
-      all.push_back({fmt::format("{}/{}", title, row.bytes.count), {row.time.count() * 1e9}});
+  for (const MpiBenchmark& test : mpi_benchmarks_in(text, place, notes)) {
+    for (const MeasuredTime& row : test.times) {
+      if (row.is_wrong()) {
+        throw WrongResult(fmt::format("{}: the result of {} at {} is wrong", place, test.title,
+                                      to_string(row.bytes)));
+      }
+      all.push_back({fmt::format("{}/{}", test.title, row.bytes.count), {row.time.count() * 1e9}});
     }
-    begin = next;
   }
+  require(!all.empty(), place + ": no table of the OSU or Intel MPI Benchmarks with times in it");
   return all;
 }
 
@@ -177,9 +170,10 @@ std::vector<NamedTimes> read_csv_times(std::string_view text, const TimesColumns
   return all;
 }
 
-constexpr std::array<TimesFormat, 5> times_rows = {{
+constexpr std::array<TimesFormat, 6> times_rows = {{
     {"nccl-tests", "text and JSON of nccl-tests and rccl-tests", "mean", false, read_nccl_times},
-    {"osu", "tables of the OSU Micro-Benchmarks", "mean", false, read_osu_times},
+    {"osu", "tables of the OSU Micro-Benchmarks", "mean", false, read_mpi_times},
+    {"imb", "tables of the Intel MPI Benchmarks", "mean", false, read_mpi_times},
     {"gbench", "Google Benchmark's JSON or console table", "mean", false, read_gbench_times},
     {"hyperfine", "hyperfine's --export-json", "", false, read_hyperfine_times},
     {"csv", "a column of names, one of times, and one of units (else seconds)", "", true,

@@ -28,7 +28,7 @@ struct TimesFormat {
                                   const std::string& place);
 };
 
-/// nccl-tests, osu, gbench, hyperfine, csv.
+/// nccl-tests, osu, imb, gbench, hyperfine, csv.
 std::span<const TimesFormat> times_formats();
 
 /// A format and, of csv, its columns: of names, of times, and (optional) of units.

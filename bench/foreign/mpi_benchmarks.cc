@@ -1,0 +1,245 @@
+// OSU: "# OSU MPI Allreduce Latency Test v7.4", "# Datatype: MPI_CHAR.", a heading
+//   # Size  Avg Latency(us) [Min Latency(us) Max Latency(us) Iterations] [Validation]
+// and rows. Versions from 7.3 on may add percentiles, which have headings such as "P50 Tail
+// Lat(us)".
+// IMB: "# Benchmarking Allreduce", "# #processes = 8", a heading
+//   #bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]
+// and rows, once more for every number of processes.
+#include "bench/foreign/mpi_benchmarks.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "bench/foreign/foreign_readers.h"
+#include "bench/foreign/launch_command.h"
+#include "core/error.h"
+#include "core/parse.h"
+
+namespace collbench {
+namespace {
+
+using Words = std::vector<std::string_view>;
+
+/// Where each figure stands in a row; -1: the heading does not name it.
+struct RowColumns {
+  int average = -1;
+  int minimum = -1;
+  int maximum = -1;
+  int iterations = -1;
+  int validation = -1;
+  int count = 0;
+};
+
+/// OSU's headings are of several words; each but the first and the last two ends in "(us)".
+RowColumns osu_columns(const Words& heading) {
+  RowColumns columns;
+  std::string_view of;  // the first word of the heading at hand
+  for (const std::string_view word : heading) {
+    if (word == "#") continue;
+    if (of.empty()) of = word;
+    const bool ends =
+        word == "Size" || word == "Iterations" || word == "Validation" || word.ends_with("(us)");
+    if (!ends) continue;
+    if (of == "Min") columns.minimum = columns.count;
+    if (of == "Max") columns.maximum = columns.count;
+    if (of == "Iterations") columns.iterations = columns.count;
+    if (of == "Validation") columns.validation = columns.count;
+    ++columns.count;
+    of = {};
+  }
+  if (columns.count >= 2) columns.average = 1;
+  return columns;
+}
+
+RowColumns imb_columns(const Words& heading) {
+  RowColumns columns;
+  for (const std::string_view word : heading) {
+    if (word == "#repetitions") columns.iterations = columns.count;
+    if (word == "t_min[usec]") columns.minimum = columns.count;
+    if (word == "t_max[usec]") columns.maximum = columns.count;
+    if (word == "t_avg[usec]" || word == "t[usec]") columns.average = columns.count;
+    ++columns.count;
+  }
+  return columns;
+}
+
+/// "MPI_FLOAT", "MPI_CHAR." without what is MPI's.
+std::string bare_name(std::string_view name) {
+  if (name.starts_with("MPI_")) name.remove_prefix(4);
+  if (name.ends_with('.')) name.remove_suffix(1);
+  std::string bare(name);
+  for (char& letter : bare) {
+    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  }
+  return bare;
+}
+
+class MpiBenchmarks {
+ public:
+  MpiBenchmarks(const std::string& file, std::vector<std::string>& notes)
+      : file_(file), notes_(notes) {}
+
+  std::vector<MpiBenchmark> read(std::string_view text) {
+    for (const TextLine& line : lines_of(text)) {
+      if (line.text.empty()) continue;
+      const Words words = split_at_blanks(line.text);
+      command_.add(line.text);
+      if (words[0].front() == '#') {
+        read_comment(words, line.text);
+      } else if (std::isdigit(static_cast<unsigned char>(words[0].front())) != 0) {
+        read_row(words, fmt::format("{}:{}", file_, line.number));
+      }
+    }
+    std::erase_if(all_, [](const MpiBenchmark& test) { return test.times.empty(); });
+    return std::move(all_);
+  }
+
+ private:
+  void read_comment(const Words& words, std::string_view line) {
+    const auto is = [&](std::size_t i, std::string_view what) {
+      return words.size() > i && words[i] == what;
+    };
+    if (is(1, "OSU")) begin_osu(line);
+    if (is(1, "Benchmarking") && words.size() > 2) begin_imb(words[2]);
+    if (is(1, "Datatype:") && words.size() > 2) read_type(row_, words[2]);
+    if (is(1, "MPI_Datatype") && is(2, "for") && is(3, "reductions"))
+      read_type(of_imb_, words.back());
+    if (is(1, "MPI_Op")) read_operator(words.back());
+    if (is(1, "#processes") && is(2, "=") && words.size() > 3) {
+      of_imb_.scale = {small_integer_in(words[3], 1).value_or(0)};
+      all_.back().title += fmt::format(", {} processes", words[3]);
+    }
+    // Several groups that measure beside each other.
+    if (line.find("groups of") != line.npos) is_of_groups_ = true;
+    if (is(0, "#bytes")) columns_ = imb_columns(words);
+    const bool is_osu = is(1, "Size") && (is(2, "Avg") || line.find("(us)") != line.npos);
+    if (is_osu) begin_rows_of_osu(words);
+  }
+
+  /// "OSU MPI Allreduce Latency Test" of a line with the version: two versions have the same title.
+  void begin_osu(std::string_view line) {
+    const std::size_t version = line.find(" v");
+    begin(std::string(trimmed(line.substr(1, version == line.npos ? line.npos : version - 1))));
+    const std::string& title = all_.back().title;
+    all_.back().is_all_reduce = title.find(" Allreduce ") != title.npos &&
+                                title.find("locking") == title.npos;  // "Non-blocking"
+    row_ = mean_of("mpi");
+  }
+
+  void begin_rows_of_osu(const Words& words) {
+    // Without its title, as in a ticket; only collectives have an average.
+    if (all_.empty() || is_imb_) {
+      begin("OSU");
+      all_.back().is_all_reduce = true;
+      row_ = mean_of("mpi");
+    }
+    columns_ = osu_columns(words);
+    row_.scale = command_.scale().value_or(Scale{});
+  }
+
+  void begin_imb(std::string_view benchmark) {
+    begin(fmt::format("IMB {}", benchmark));
+    all_.back().is_all_reduce = bare_name(benchmark) == "allreduce";
+    is_imb_ = true;
+    row_ = of_imb_;
+  }
+
+  void begin(std::string title) {
+    all_.push_back({std::move(title), false, {}});
+    columns_ = {};
+    is_imb_ = false;
+    is_of_groups_ = false;
+  }
+
+  void read_type(MeasuredTime& row, std::string_view name) {
+    try {
+      row.type = parse_data_type(bare_name(name));
+    } catch (const InvalidArgument&) {
+      notes_.push_back(fmt::format("{}: type {} counts as f32", file_, name));
+    }
+  }
+
+  void read_operator(std::string_view name) {
+    try {
+      of_imb_.op = parse_reduce_op(bare_name(name));
+    } catch (const InvalidArgument&) {
+      notes_.push_back(fmt::format("{}: operator {} counts as sum", file_, name));
+    }
+  }
+
+  void read_row(const Words& words, const std::string& place) {
+    require(columns_.count >= 2 || is_imb_,
+            fmt::format("{}: a row before the heading '# Size  Avg Latency(us)'", place));
+    if (columns_.average < 0 || is_of_groups_) return;  // of bandwidths only
+    const bool is_given_up = std::any_of(words.begin(), words.end(), [](std::string_view word) {
+      return word.starts_with("time-out") || word.starts_with("int_overflow") ||
+             word.starts_with("out-of-mem");
+    });
+    if (is_given_up) {
+      notes_.push_back(fmt::format("{}: {} bytes have no time, IMB gave up: {}", place, words[0],
+                                   words[std::min<std::size_t>(2, words.size() - 1)]));
+      return;
+    }
+    require(static_cast<int>(words.size()) >= columns_.count,
+            fmt::format("{}: {} columns where the heading has {}", place, words.size(),
+                        columns_.count));
+    const auto value = [&](int column, const char* what) {
+      return table_number(words[static_cast<std::size_t>(column)], what, place);
+    };
+    MeasuredTime row = is_imb_ ? of_imb_ : row_;
+    row.bytes = Bytes{table_integer(words[0], "the size", place)};
+    if (row.bytes.count == 0) return;
+    row = timed(row, value(columns_.average, "the average"), false, place);
+    if (columns_.minimum > 0) row.low = Seconds{value(columns_.minimum, "the minimum") * 1e-6};
+    if (columns_.maximum > 0) row.high = Seconds{value(columns_.maximum, "the maximum") * 1e-6};
+    if (columns_.validation > 0) {
+      row.wrong = words[static_cast<std::size_t>(columns_.validation)] == "Pass" ? 0 : 1;
+    }
+    if (columns_.iterations > 0) {
+      const double iterations = value(columns_.iterations, "the iterations");
+      require(iterations <= 1e9, fmt::format("{}: the iterations are more than 1e9", place));
+      row.samples = static_cast<int>(iterations);
+    }
+    all_.back().times.push_back(std::move(row));
+  }
+
+  const std::string& file_;
+  std::vector<std::string>& notes_;
+  std::vector<MpiBenchmark> all_;
+  LaunchCommand command_;
+  RowColumns columns_;
+  MeasuredTime row_ = mean_of("mpi");     // of OSU's table at hand
+  MeasuredTime of_imb_ = mean_of("mpi");  // of all of IMB's
+  bool is_imb_ = false;                   // the table at hand
+  bool is_of_groups_ = false;
+};
+
+}  // namespace
+
+std::vector<MpiBenchmark> mpi_benchmarks_in(std::string_view text, const std::string& file,
+                                            std::vector<std::string>& notes) {
+  return MpiBenchmarks(file, notes).read(text);
+}
+
+MeasuredTable read_mpi_benchmarks(std::string_view text, const std::string& file) {
+  MeasuredTable table;
+  table.name = file;
+  for (MpiBenchmark& test : mpi_benchmarks_in(text, file, table.notes)) {
+    if (!test.is_all_reduce || test.times.front().scale.ranks == 1) {
+      table.notes.push_back(
+          fmt::format("{}: left out: {} times of '{}'", file, test.times.size(), test.title));
+      continue;
+    }
+    if (table.source.empty()) table.source = test.title.substr(0, test.title.find(','));
+    table.times.insert(table.times.end(), test.times.begin(), test.times.end());
+  }
+  require(!table.times.empty(),
+          fmt::format("{}: no row of osu_allreduce's or IMB's table of an all-reduce in it{}{}",
+                      file, table.notes.empty() ? "" : "; ", fmt::join(table.notes, "; ")));
+  return table;
+}
+
+}  // namespace collbench
