@@ -12,7 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "bench/foreign/foreign_readers.h"
-#include "bench/foreign/launch_command.h"
+#include "bench/foreign/benchmark_command.h"
 #include "core/error.h"
 #include "core/parse.h"
 
@@ -245,7 +245,7 @@ class NcclText {
   std::size_t parted_ = 0;                    // rows that have their scale
   std::set<std::string, std::less<>> ranks_;  // as they are written
   RanksByRatio by_ratio_;
-  LaunchCommand command_;
+  BenchmarkCommand command_;
   int threads_ = 1;
   std::set<std::string> hosts_;
   std::string heading_ = "#wrong";

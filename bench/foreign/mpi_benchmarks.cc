@@ -14,7 +14,7 @@
 #include <fmt/ranges.h>
 
 #include "bench/foreign/foreign_readers.h"
-#include "bench/foreign/launch_command.h"
+#include "bench/foreign/benchmark_command.h"
 #include "core/error.h"
 #include "core/parse.h"
 
@@ -209,7 +209,7 @@ class MpiBenchmarks {
   const std::string& file_;
   std::vector<std::string>& notes_;
   std::vector<MpiBenchmark> all_;
-  LaunchCommand command_;
+  BenchmarkCommand command_;
   RowColumns columns_;
   MeasuredTime row_ = mean_of("mpi");     // of OSU's table at hand
   MeasuredTime of_imb_ = mean_of("mpi");  // of all of IMB's

@@ -16,8 +16,9 @@ struct MpiBenchmark {
 };
 
 /// All tables of a text, in its order. The scale is what IMB states, and of OSU's what the command
-/// above a table asked for (launch_command.h). Sizes without a time, which IMB gives up, are left
-/// out with a note. Throws InvalidArgument as FILE:LINE: for a row that does not fit its heading.
+/// above a table asked for (benchmark_command.h). Sizes without a time, which IMB gives up, are
+/// left out with a note. Throws InvalidArgument as FILE:LINE: for a row that does not fit its
+/// heading.
 std::vector<MpiBenchmark> mpi_benchmarks_in(std::string_view text, const std::string& file,
                                             std::vector<std::string>& notes);
 

@@ -8,8 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bench/foreign/benchmark_command.h"
 #include "bench/foreign/foreign_tables.h"
-#include "bench/foreign/launch_command.h"
 #include "bench/foreign/named_times.h"
 #include "core/error.h"
 
@@ -141,7 +141,7 @@ TEST(LaunchCommandTest, SaysWhatTheLauncherWasAskedFor) {
       {"mpirun -np 7 -N 2 osu_allreduce", {7, 0}},
   };
   for (const auto& [line, scale] : commands) {
-    LaunchCommand command;
+    BenchmarkCommand command;
     command.add(line);
     ASSERT_TRUE(command.scale().has_value()) << line;
     EXPECT_EQ(*command.scale(), scale) << line;
@@ -151,11 +151,11 @@ TEST(LaunchCommandTest, SaysWhatTheLauncherWasAskedFor) {
 TEST(LaunchCommandTest, ALineWithoutABenchmarkOrNumbersSaysNothing) {
   for (const char* line : {"mpirun -np 8 hostname", "osu_allreduce -n 8", "mpirun osu_allreduce",
                            "mpirun -np x osu_allreduce", "srun -N", ""}) {
-    LaunchCommand command;
+    BenchmarkCommand command;
     command.add(line);
     EXPECT_FALSE(command.scale().has_value()) << line;
   }
-  LaunchCommand command;
+  BenchmarkCommand command;
   command.add("mpirun -np 8 osu_allreduce");
   command.add("mpirun osu_allreduce");  // the table below it is not of 8
   EXPECT_FALSE(command.scale().has_value());

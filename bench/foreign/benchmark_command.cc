@@ -1,4 +1,4 @@
-#include "bench/foreign/launch_command.h"
+#include "bench/foreign/benchmark_command.h"
 
 #include <algorithm>
 #include <array>
@@ -83,7 +83,7 @@ std::optional<Asked> asked_by(std::string_view command) {
 
 }  // namespace
 
-void LaunchCommand::add(std::string_view line) {
+void BenchmarkCommand::add(std::string_view line) {
   const bool goes_on = line.ends_with('\\');
   command_ += goes_on ? line.substr(0, line.size() - 1) : line;
   command_ += ' ';

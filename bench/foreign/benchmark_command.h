@@ -11,7 +11,7 @@
 namespace collbench {
 
 /// Reads the lines of a text one after another.
-class LaunchCommand {
+class BenchmarkCommand {
  public:
   /// A line that ends in a backslash goes on in the next one.
   void add(std::string_view line);
