@@ -63,7 +63,10 @@ class RoundReader {
       const bool joins = folds && !out_.receipts_.empty() && out_.receipts_.back().folds &&
                          out_.receipts_.back().chunks == op.chunks;
       if (!joins) {
-        out_.receipts_.push_back({op.chunks, folds, static_cast<int>(out_.sources_.size()), 0});
+        Receipt& receipt = out_.receipts_.emplace_back();  // in place: a copy takes longer
+        receipt.chunks = op.chunks;
+        receipt.folds = folds;
+        receipt.first_source = static_cast<int>(out_.sources_.size());
         if (folds) add_source(rank_);
         marked = false;
       }

@@ -47,8 +47,8 @@ struct Chunks {
 enum class OpKind : std::uint8_t { send, recv, recv_reduce };
 
 struct Op {
-  OpKind kind;
-  Rank peer;
+  OpKind kind = OpKind::send;
+  Rank peer = 0;
   Chunks chunks;
   bool operator==(const Op&) const = default;
 };
@@ -56,12 +56,16 @@ struct Op {
 /// The operations of one rank in one round. Reuse one object over a loop: clear() keeps capacity.
 class Round {
  public:
-  void send(Rank to, Chunks chunks) { ops_.push_back({OpKind::send, to, chunks}); }
-  void recv(Rank from, Chunks chunks) { ops_.push_back({OpKind::recv, from, chunks}); }
-  void recv_reduce(Rank from, Chunks chunks) {
-    ops_.push_back({OpKind::recv_reduce, from, chunks});
+  void send(Rank to, Chunks chunks) { push({OpKind::send, to, chunks}); }
+  void recv(Rank from, Chunks chunks) { push({OpKind::recv, from, chunks}); }
+  void recv_reduce(Rank from, Chunks chunks) { push({OpKind::recv_reduce, from, chunks}); }
+  void push(const Op& op) {
+    // Member by member: the copy of a temporary waits for its parts to be written.
+    Op& next = ops_.emplace_back();
+    next.kind = op.kind;
+    next.peer = op.peer;
+    next.chunks = op.chunks;
   }
-  void push(const Op& op) { ops_.push_back(op); }
   std::span<const Op> ops() const { return ops_; }
   void clear() { ops_.clear(); }
 

@@ -124,16 +124,18 @@ const Protocol* find_protocol(const Machine& machine, const std::string& name) {
   throw InvalidArgument(fmt::format("{} has no protocol '{}'", machine.topology.name(), name));
 }
 
-std::vector<Prediction> predict_each(const CostSetting& setting, const Ladder& protocols) {
+std::vector<Prediction> predict_each(const CostSetting& setting, const Ladder& protocols,
+                                     RoundSpace* space) {
   std::vector<Clocks> clocks(protocols.size(), Clocks(setting.positions()));
-  std::vector<CostEdge> edges;
+  std::vector<CostEdge> own_edges;
+  std::vector<CostEdge>& edges = space != nullptr ? space->edges : own_edges;
   std::int64_t messages = 0;
   const Costs& costs = setting.machine.costs;
   const bool has_gaps = std::any_of(protocols.begin(), protocols.end(), [&](const Protocol* each) {
     return has_message_gaps(costs, each);
   });
   const auto [link, busy] =
-      for_each_round(setting, [&](std::size_t i, const RoundTraffic& traffic) {
+      for_each_round(setting, space, [&](std::size_t i, const RoundTraffic& traffic) {
         const int times = setting.times(i);
         messages += times * static_cast<std::int64_t>(traffic.size());
         const RoundMessages counted =
@@ -167,16 +169,16 @@ std::vector<Prediction> predict_each(const CostSetting& setting, const Ladder& p
 Prediction predict(const Schedule& schedule, const Machine& machine,
                    std::span<const Host> placement, const VectorSpec& workload) {
   const Protocol* protocol = find_protocol(machine, workload.protocol);
-  return predict_each({schedule, machine, placement, workload}, {protocol}).front();
+  return predict_each({schedule, machine, placement, workload}, {protocol}, nullptr).front();
 }
 
 std::vector<Prediction> predict_ladder(const Schedule& schedule, const Machine& machine,
-                                       std::span<const Host> placement,
-                                       const VectorSpec& workload) {
+                                       std::span<const Host> placement, const VectorSpec& workload,
+                                       RoundSpace* space) {
   Ladder ladder;
   for (const Protocol& protocol : machine.costs.protocols) ladder.push_back(&protocol);
   if (ladder.empty()) ladder.push_back(nullptr);
-  return predict_each({schedule, machine, placement, workload}, ladder);
+  return predict_each({schedule, machine, placement, workload}, ladder, space);
 }
 
 Prediction predict_in_network(const Machine& machine, int ranks, Bytes size) {

@@ -29,6 +29,8 @@
 
 namespace collbench {
 
+struct RoundSpace;  // heuristics/round_costs.h
+
 /// The vector of every rank, and how its messages are sent.
 struct VectorSpec {
   std::int64_t count = 0;  // elements
@@ -57,9 +59,11 @@ Prediction predict(const Schedule& schedule, const Machine& machine,
                    std::span<const Host> placement, const VectorSpec& workload);
 
 /// The same with every protocol of the machine's ladder in its order, or once without any if it has
-/// none; workload.protocol does not count. What links carry is looked at once for all.
+/// none; workload.protocol does not count. What links carry is looked at once for all. With
+/// `space`, which is of this placement and serves several schedules, all is done by this thread.
 std::vector<Prediction> predict_ladder(const Schedule& schedule, const Machine& machine,
-                                       std::span<const Host> placement, const VectorSpec& workload);
+                                       std::span<const Host> placement, const VectorSpec& workload,
+                                       RoundSpace* space = nullptr);
 
 /// By switches that add: latency + bytes / rate. Throws InvalidArgument if the machine has none or
 /// their domain is smaller than `ranks`.

@@ -1,6 +1,8 @@
 #include "heuristics/round_costs.h"
 
 #include <algorithm>
+#include <array>
+#include <deque>
 #include <future>
 #include <thread>
 
@@ -18,41 +20,43 @@ constexpr std::int64_t turns_worth_a_thread = 20'000;
 // Adds up the loads of links, round by round. One thread's own.
 class Loads {
  public:
-  explicit Loads(const CostSetting& setting)
+  Loads(const CostSetting& setting, RoundSpace& space)
       : setting_(setting),
+        space_(space),
         load_(setting.machine.topology.links().size(), 0),
         busy_(load_.size(), 0),
         reduction_(static_cast<std::size_t>(setting.positions()), 0) {}
 
-  // Replaces `traffic` by what round `t` sends, which stands for `times` rounds. Tracks do not
-  // keep step, so that each of them has its links for itself; what they lack together, busy() says.
-  void measure(int t, int times, RoundTraffic& traffic) {
-    traffic.clear();
+  // What round `t` sends, which stands for `times` rounds. Tracks do not keep step, so that each of
+  // them has its links for itself; what they lack together, busy() says.
+  const RoundTraffic& measure(int t, int times) {
+    space_.traffic.clear();
     const int ranks = setting_.schedule.ranks();
     for (int begin = 0; begin < setting_.positions(); begin += ranks) {
-      measure_stream(begin, t, times, traffic);
+      measure_stream(begin, t, times, space_.traffic);
     }
+    return space_.traffic;
   }
 
   const std::vector<double>& busy() const { return busy_; }
 
  private:
   void measure_stream(int track_begin, int t, int times, RoundTraffic& traffic) {
-    routes_.clear();
-    hops_.clear();
+    space_.table.forget();
+    space_.routes.clear();
     const std::size_t first = traffic.size();
     const int end_of_stream = track_begin + setting_.schedule.ranks();
     for (int p = track_begin; p < end_of_stream; ++p) visit(p, t, traffic);
     take_loads(times);
-    const LinkId* hop = routes_.data();
     for (std::size_t i = first; i < traffic.size(); ++i) {
       CostMessage& message = traffic[i];
-      for (const LinkId* end = hop + hops_[i - first]; hop < end; ++hop) {
-        message.busy = std::max(message.busy, load_[*hop]);
+      for (const LinkId link : space_.table.links(space_.routes[i - first])) {
+        message.busy = std::max(message.busy, load_[link]);
       }
       message.reduction = reduction_[message.to];
     }
-    for (const LinkId link : routes_) load_[link] = 0;
+    for (const LinkId link : loaded_) load_[link] = 0;
+    loaded_.clear();
   }
 
   void visit(int position, int t, RoundTraffic& traffic) {
@@ -78,60 +82,71 @@ class Loads {
   }
 
   void send(Rank from, Rank to, int track_begin, double bytes, RoundTraffic& traffic) {
-    const Topology& topology = setting_.machine.topology;
-    topology.route(setting_.placement[from], setting_.placement[to], route_);
-    const RouteSummary summary = summarize(topology, route_);
-    for (const LinkId link : route_) load_[link] += bytes;
-    routes_.insert(routes_.end(), route_.begin(), route_.end());
-    hops_.push_back(static_cast<std::uint32_t>(route_.size()));
-    traffic.push_back({.from = track_begin + from,
-                       .to = track_begin + to,
-                       .level = summary.level,
-                       .bytes = bytes,
-                       .latency = summary.latency.count(),
-                       .busy = 0,
-                       .reduction = 0});
+    const RouteTable::Route& route = space_.table.find(from, to);
+    for (const LinkId link : space_.table.links(route)) {
+      if (load_[link] == 0) loaded_.push_back(link);
+      load_[link] += bytes;
+    }
+    space_.routes.push_back(route);
+    // Member by member: copies of a temporary wait for its parts to be written.
+    CostMessage& message = traffic.emplace_back();
+    message.from = track_begin + from;
+    message.to = track_begin + to;
+    message.level = route.level;
+    message.bytes = bytes;
+    message.latency = route.latency;
   }
 
   // Turns bytes of links into seconds.
   void take_loads(int times) {
-    for (std::size_t l = 0; l < load_.size(); ++l) {
-      if (load_[l] == 0) continue;
-      load_[l] /= setting_.machine.topology.capacity(static_cast<LinkId>(l));
-      busy_[l] += times * load_[l];
+    for (const LinkId link : loaded_) {
+      load_[link] /= setting_.machine.topology.capacity(link);
+      busy_[link] += times * load_[link];
     }
   }
 
   const CostSetting& setting_;
-  std::vector<double> load_;         // by link: bytes, then seconds
-  std::vector<double> busy_;         // by link: seconds of all rounds so far
-  std::vector<double> reduction_;    // by position, seconds
-  std::vector<LinkId> routes_;       // of all messages of a round
-  std::vector<std::uint32_t> hops_;  // of each of them
+  RoundSpace& space_;
+  std::vector<double> load_;       // by link: bytes, then seconds
+  std::vector<LinkId> loaded_;     // in this round of this track
+  std::vector<double> busy_;       // by link: seconds of all rounds so far
+  std::vector<double> reduction_;  // by position, seconds
   ResolvedRound round_;
-  std::vector<LinkId> route_;
 };
 
-// Computes the traffic of setting.rounds on as many threads as are worth it, and takes them in
-// order.
+// Computes the traffic of setting.rounds on as many threads as are worth it, or on this one in
+// `space`, and takes them in order.
 class Rounds {
  public:
-  explicit Rounds(const CostSetting& setting) : setting_(setting) {
+  Rounds(const CostSetting& setting, RoundSpace* space) : setting_(setting) {
+    if (space != nullptr) {
+      team_.emplace_back(setting, *space);
+      return;
+    }
     const std::int64_t turns =
         static_cast<std::int64_t>(setting.rounds.size()) * setting.positions();
     const std::int64_t threads =
         std::min({turns / turns_worth_a_thread, static_cast<std::int64_t>(setting.rounds.size()),
                   std::int64_t{std::thread::hardware_concurrency()}});
-    for (std::int64_t i = 0; i < std::max<std::int64_t>(threads, 1); ++i)
-      team_.emplace_back(setting);
+    for (std::int64_t i = 0; i < std::max<std::int64_t>(threads, 1); ++i) {
+      RoundSpace& own = spaces_.emplace_back(setting.machine.topology, setting.placement, false);
+      team_.emplace_back(setting, own);
+    }
   }
 
   void for_each(const std::function<void(std::size_t index, const RoundTraffic&)>& take) {
-    std::vector<RoundTraffic> traffic(team_.size());
     for (std::size_t first = 0; first < setting_.rounds.size(); first += team_.size()) {
       const std::size_t count = std::min(team_.size(), setting_.rounds.size() - first);
-      compute(first, count, traffic);
-      for (std::size_t i = 0; i < count; ++i) take(first + i, traffic[i]);
+      const auto measure = [this, first](std::size_t i) -> const RoundTraffic& {
+        return team_[i].measure(setting_.rounds[first + i], setting_.times(first + i));
+      };
+      // The first by this thread, the others by one each.
+      std::vector<std::future<const RoundTraffic&>> others;
+      for (std::size_t i = 1; i < count; ++i) {
+        others.push_back(std::async(std::launch::async, measure, i));
+      }
+      take(first, measure(0));
+      for (std::size_t i = 1; i < count; ++i) take(first + i, others[i - 1].get());
     }
   }
 
@@ -147,20 +162,8 @@ class Rounds {
   }
 
  private:
-  // The first by this thread, the others by one each.
-  void compute(std::size_t first, std::size_t count, std::vector<RoundTraffic>& traffic) {
-    const auto measure = [this, first, &traffic](std::size_t i) {
-      team_[i].measure(setting_.rounds[first + i], setting_.times(first + i), traffic[i]);
-    };
-    std::vector<std::future<void>> others;
-    for (std::size_t i = 1; i < count; ++i) {
-      others.push_back(std::async(std::launch::async, measure, i));
-    }
-    measure(0);
-    for (std::future<void>& other : others) other.get();
-  }
-
   const CostSetting& setting_;
+  std::deque<RoundSpace> spaces_;
   std::vector<Loads> team_;
 };
 
@@ -191,6 +194,37 @@ class RoundGaps {
     double more_to_receive;
   };
   std::vector<Busy> busy_;
+};
+
+// What messages cost with one protocol. Messages of a round have few sizes, and those of a rank go
+// over links of several levels in turn.
+class PricedMessages {
+ public:
+  struct Price {
+    double bytes = -1;
+    int level = -1;
+    double latency = 0;
+    double wire_factor = 1;
+    double at_cap = 0;  // seconds
+  };
+
+  PricedMessages(const Costs& costs, const Protocol* protocol)
+      : costs_(costs), protocol_(protocol) {}
+
+  const Price& of(const CostMessage& message) {
+    Price& price = last_[static_cast<std::size_t>(message.level) % last_.size()];
+    if (message.bytes != price.bytes || message.level != price.level) {
+      const MessageCost cost = message_cost(costs_, protocol_, message.bytes, message.level);
+      price = {message.bytes, message.level, cost.latency.count(), cost.wire_factor,
+               cost.cap > 0 ? message.bytes / cost.cap : 0};
+    }
+    return price;
+  }
+
+ private:
+  const Costs& costs_;
+  const Protocol* protocol_;
+  std::array<Price, 4> last_;
 };
 
 }  // namespace
@@ -233,9 +267,9 @@ CostSetting::CostSetting(const Schedule& schedule_of, const Machine& machine_of,
 }
 
 std::pair<LinkId, double> for_each_round(
-    const CostSetting& setting,
+    const CostSetting& setting, RoundSpace* space,
     const std::function<void(std::size_t index, const RoundTraffic& traffic)>& take) {
-  Rounds rounds(setting);
+  Rounds rounds(setting, space);
   rounds.for_each(take);
   return rounds.busiest();
 }
@@ -255,26 +289,21 @@ void price(const RoundTraffic& traffic, const RoundMessages& counted, const Cost
            const Protocol* protocol, std::vector<CostEdge>& edges) {
   edges.clear();
   const RoundGaps gaps(counted, costs, protocol);
-  MessageCost cost;
-  double priced_bytes = -1;
-  int priced_level = -1;
+  PricedMessages priced(costs, protocol);
   for (const CostMessage& message : traffic) {
-    if (message.bytes != priced_bytes || message.level != priced_level) {
-      priced_bytes = message.bytes;
-      priced_level = message.level;
-      cost = message_cost(costs, protocol, message.bytes, message.level);
-    }
-    const double at_cap = cost.cap > 0 ? message.bytes / cost.cap : 0;
-    CostTerms terms = {message.latency + cost.latency.count(),
-                       cost.wire_factor * std::max(message.busy, at_cap), message.reduction};
+    const PricedMessages::Price& cost = priced.of(message);
+    CostTerms terms = {message.latency + cost.latency,
+                       cost.wire_factor * std::max(message.busy, cost.at_cap), message.reduction};
     gaps.add_to(message, terms);
     const bool again =
         !edges.empty() && edges.back().from == message.from && edges.back().to == message.to;
-    if (!again) {
-      edges.push_back({message.from, message.to, terms});
-    } else if (terms.sum() > edges.back().cost.sum()) {
-      edges.back().cost = terms;
-    }
+    if (again && terms.sum() <= edges.back().cost.sum()) continue;
+    CostEdge& edge = again ? edges.back() : edges.emplace_back();
+    edge.from = message.from;
+    edge.to = message.to;
+    edge.cost.latency = terms.latency;
+    edge.cost.bandwidth = terms.bandwidth;
+    edge.cost.reduction = terms.reduction;
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "algorithms/schedule.h"
 #include "heuristics/predict.h"
+#include "heuristics/route_table.h"
 #include "topologies/machine.h"
 
 namespace collbench {
@@ -33,20 +34,20 @@ struct CostTerms {
 // A message between positions (ranks of a track), and what its receiver does then: the earliest
 // time from its sender's round to the receiver's next.
 struct CostEdge {
-  int from;
-  int to;
+  int from = 0;
+  int to = 0;
   CostTerms cost;
 };
 
 // A message before a protocol is chosen: what the links on its way carry does not depend on it.
 struct CostMessage {
-  int from;  // position, as in CostEdge
-  int to;
-  int level;         // of its route
-  double bytes;      // of the payload
-  double latency;    // of its route, seconds
-  double busy;       // the busiest link on its way, seconds for the payloads of the round
-  double reduction;  // of its receiver, seconds
+  int from = 0;  // position, as in CostEdge
+  int to = 0;
+  int level = 0;         // of its route
+  double bytes = 0;      // of the payload
+  double latency = 0;    // of its route, seconds
+  double busy = 0;       // the busiest link on its way, seconds for the payloads of the round
+  double reduction = 0;  // of its receiver, seconds
 };
 
 // What is sent in one round.
@@ -78,11 +79,22 @@ struct CostSetting {
   std::vector<int> rounds;            // to look at: the first of each run
 };
 
+// What one thread needs to look at rounds, of several schedules one after the other or of one.
+struct RoundSpace {
+  RoundSpace(const Topology& topology, std::span<const Host> placement, bool for_several = true)
+      : table(topology, placement, for_several) {}
+
+  RouteTable table;
+  RoundTraffic traffic;
+  std::vector<RouteTable::Route> routes;  // of the messages of a track
+  std::vector<CostEdge> edges;
+};
+
 /// Calls `take` with the traffic of every one of setting.rounds, in order; computes it on as many
-/// threads as are worth it. Returns the link that is busy longest, -1 if none is, and for how long
-/// with the payloads of all rounds.
+/// threads as are worth it, or on this one in `space`, if not null. Returns the link that is
+/// busy longest, -1 if none is, and for how long with the payloads of all rounds.
 std::pair<LinkId, double> for_each_round(
-    const CostSetting& setting,
+    const CostSetting& setting, RoundSpace* space,
     const std::function<void(std::size_t index, const RoundTraffic& traffic)>& take);
 
 // What every position sends and receives in a round.

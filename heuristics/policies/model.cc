@@ -16,6 +16,7 @@
 #include "heuristics/calibration/fit.h"
 #include "heuristics/policies/policy.h"
 #include "heuristics/predict.h"
+#include "heuristics/round_costs.h"
 #include "heuristics/synthesis/synthesise.h"
 #include "topologies/wire_rings.h"
 
@@ -119,8 +120,11 @@ class ModelPolicy {
     remember_machine(machine_);
   }
 
+  /// One thread's, for the candidates that it predicts.
+  RoundSpace space() const { return {machine_.topology, placement_}; }
+
   /// The candidate with its fastest protocol.
-  Candidate candidate(const std::string& name) const {
+  Candidate candidate(const std::string& name, RoundSpace* space) const {
     Candidate found{name, "", {}, "", refusal(question_, name)};
     if (!found.refused.empty()) return found;
     try {
@@ -139,7 +143,7 @@ class ModelPolicy {
               fmt::format("about {:.3g} messages, each unlike the others, are too many to predict; "
                           "name it as available to have it predicted",
                           messages));
-      take_fastest_rung(schedule, found);
+      take_fastest_rung(schedule, space, found);
       if (spec.name == synthesised_row().name && question_.counts.empty())
         take_expected(spec, found);
     } catch (const InvalidArgument& e) {
@@ -165,11 +169,12 @@ class ModelPolicy {
   }
 
  private:
-  void take_fastest_rung(const Schedule& schedule, Candidate& found) const {
+  void take_fastest_rung(const Schedule& schedule, RoundSpace* space, Candidate& found) const {
     VectorSpec work;
     work.type = question_.type;
     work.count = question_.bytes.count / size_of(question_.type);
-    const std::vector<Prediction> ladder = predict_ladder(schedule, machine_, placement_, work);
+    const std::vector<Prediction> ladder =
+        predict_ladder(schedule, machine_, placement_, work, space);
     const Prediction& least =
         *std::min_element(ladder.begin(), ladder.end(),
                           [](const auto& p, const auto& q) { return p.time() < q.time(); });
@@ -206,9 +211,11 @@ std::vector<Candidate> predict_all(const ModelPolicy& model, const std::vector<s
   std::atomic<std::size_t> next{0};
   // Those with options are last in the list and take the longest.
   const auto work = [&] {
+    RoundSpace space = model.space();
+    RoundSpace* const shared = names.size() > 1 ? &space : nullptr;  // one alone takes all threads
     for (std::size_t i = next++; i < names.size(); i = next++) {
       const std::size_t at = names.size() - 1 - i;
-      candidates[at] = model.candidate(names[at]);
+      candidates[at] = model.candidate(names[at], shared);
     }
   };
   std::vector<std::future<void>> others;

@@ -12,6 +12,7 @@
 #include "algorithms/registry.h"
 #include "algorithms/verify.h"
 #include "core/error.h"
+#include "heuristics/round_costs.h"
 #include "topologies/networks/networks.h"
 
 namespace collbench {
@@ -166,6 +167,38 @@ TEST(Predict, ALadderIsWhatEachProtocolAloneGives) {
   const std::vector<Prediction> one = predict_ladder(ring, machine, in_order(12), workload);
   ASSERT_EQ(one.size(), 1U);
   EXPECT_EQ(one[0].time(), predict(ring, machine, in_order(12), workload).time());
+}
+
+// Few ranks remember their routes, more of them do not; neither changes a prediction.
+TEST(Predict, SchedulesThatShareRoutesAreTimedAsAloneAndAskForEachRouteOnce) {
+  for (const int ranks : {12, 600}) {
+    const Topology inner = star(ranks, wire());
+    int asked = 0;
+    const Topology counting("counting", inner.hosts(), inner.vertices(), inner.layout(),
+                            {inner.classes().begin(), inner.classes().end()},
+                            {inner.links().begin(), inner.links().end()},
+                            [&](Host from, Host to, std::vector<LinkId>& out) {
+                              ++asked;
+                              inner.route(from, to, out);
+                            });
+    const Machine machine{counting, {}, "", ""};
+    const std::vector<Host> placement = in_order(ranks);
+    const VectorSpec workload{12345, DataType::f32, "", true};
+    RoundSpace space(counting, placement);
+    for (const char* spec : {"ring", "ring:bidirectional", "circulant", "double-tree"}) {
+      const Schedule schedule = make_schedule(spec, ranks);
+      const Prediction alone = predict(schedule, machine, placement, workload);
+      asked = 0;
+      for (int again = 0; again < 2; ++again) {
+        const Prediction shared =
+            predict_ladder(schedule, machine, placement, workload, &space).front();
+        EXPECT_EQ(shared.time(), alone.time()) << spec << ", " << ranks << " ranks";
+        EXPECT_EQ(shared.bottleneck, alone.bottleneck) << spec;
+        if (ranks == 12 && again == 1) EXPECT_EQ(asked, 0) << spec;
+        asked = 0;
+      }
+    }
+  }
 }
 
 TEST(Predict, NamesTheSlowLinkAsBottleneck) {
