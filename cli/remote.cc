@@ -63,7 +63,7 @@ std::vector<std::string> hosts_of(const Settings& settings) {
 
 LaunchFacts facts_of(const Settings& settings) {
   LaunchFacts facts;
-  facts.environment = [](const char* name) -> const char* { return std::getenv(name); };
+  facts.environment = [](const char* variable) -> const char* { return std::getenv(variable); };
   facts.host_name = full_host_name;
   facts.launcher = settings.text("launcher");
   facts.hosts = hosts_of(settings);
@@ -157,7 +157,7 @@ bool another_rank_does(const CLI::App& app) {
   const std::string name = chosen.empty() ? "run" : chosen.front()->get_name();
   if (std::ranges::find(of_each_process, name) != of_each_process.end()) return false;
   LaunchFacts facts;
-  facts.environment = [](const char* name) -> const char* { return std::getenv(name); };
+  facts.environment = [](const char* variable) -> const char* { return std::getenv(variable); };
   return launched_rank(facts).value_or(0) > 0;
 }
 

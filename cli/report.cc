@@ -26,6 +26,7 @@
 #include "cli/output_file.h"
 #include "cli/reporters.h"
 #include "cli/settings.h"
+#include "core/environment_variable.h"
 #include "core/error.h"
 #include "core/input_file.h"
 #include "heuristics/diagnosis/table_cases.h"

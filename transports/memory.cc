@@ -56,8 +56,8 @@ void release_pages(std::byte* data, Bytes size) {
 
 Bytes resident_bytes(const std::byte* data, Bytes size) {
   const Pages pages = pages_within(data, size);
+  if (pages.begin >= pages.end) return size;
   std::vector<unsigned char> resident((pages.end - pages.begin) / pages.size);
-  if (resident.empty()) return size;
   if (mincore(reinterpret_cast<void*>(pages.begin), pages.end - pages.begin, resident.data()) !=
       0) {
     return size;

@@ -202,8 +202,8 @@ std::optional<Schedule> in_rounds(const MscclProgram& program, CollectiveKind ki
     const int round = (*rounds)[id];
     last = std::max(last, round);
     (*rows)[message.from].push_back({round, {OpKind::send, message.to, message.chunks}});
-    const OpKind kind = message.reduces ? OpKind::recv_reduce : OpKind::recv;
-    (*rows)[message.to].push_back({round, {kind, message.from, message.chunks}});
+    const OpKind receive = message.reduces ? OpKind::recv_reduce : OpKind::recv;
+    (*rows)[message.to].push_back({round, {receive, message.from, message.chunks}});
   }
   const auto earlier = [](const TimedOp& a, const TimedOp& b) { return a.round < b.round; };
   for (std::vector<TimedOp>& row : *rows) std::stable_sort(row.begin(), row.end(), earlier);

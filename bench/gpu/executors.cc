@@ -8,6 +8,7 @@
 #include <chrono>
 #include <fstream>
 #include <iostream>
+#include <random>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -34,37 +35,63 @@ struct Point {
   CudaExecutor executor = CudaExecutor::graph;
 };
 
-/// Vectors of all ranks, in place, all zero: sums of zeros cost what other sums cost.
-struct Vectors {
-  Vectors(const std::vector<int>& devices, Bytes size) {
+constexpr Bytes largest = 256_MiB;
+
+/// Numbers in [-1, 1): a GPU moves and adds zeros faster than others.
+std::shared_ptr<std::byte> random_numbers() {
+  std::vector<float> numbers(static_cast<std::size_t>(largest.count) / sizeof(float));
+  std::minstd_rand generator(1);
+  for (float& number : numbers) number = static_cast<float>(generator()) * 0x1p-30F - 1;
+  auto memory = allocate_on_cuda(0, largest);
+  copy_with_cuda(memory.get(), reinterpret_cast<const std::byte*>(numbers.data()), largest);
+  return memory;
+}
+
+/// Vectors of all ranks, in place. Sums of sums overflow after a hundred replays, so each batch
+/// begins with the numbers.
+class Vectors {
+ public:
+  Vectors(const std::vector<int>& devices, Bytes size, const std::byte* numbers)
+      : numbers_(numbers) {
     for (const int device : devices) {
-      memory.push_back(allocate_on_cuda(device, size));
-      regions.push_back({memory.back().get(), size.count / 4, DataType::f32});
+      memory_.push_back(allocate_on_cuda(device, size));
+      regions_.push_back({memory_.back().get(), size.count / 4, DataType::f32});
     }
   }
-  std::vector<std::shared_ptr<std::byte>> memory;
-  std::vector<Region> regions;
+  std::span<const Region> refilled() const {
+    for (const Region& region : regions_) copy_with_cuda(region.data, numbers_, region.size());
+    return regions_;
+  }
+
+ private:
+  const std::byte* numbers_;
+  std::vector<std::shared_ptr<std::byte>> memory_;
+  std::vector<Region> regions_;
 };
 
 /// Medians of five batches on the device and of single calls on the host, in microseconds.
-Json measure(const Point& point, const std::vector<int>& all_devices, Bandwidth copy) {
+Json measure(const Point& point, const std::byte* numbers, Bandwidth copy) {
   const Schedule schedule = make_schedule(point.algorithm, point.ranks, point.bytes);
   CudaWorldOptions options;
-  options.devices = place_on_cuda(all_devices, point.ranks);
+  options.devices = place_on_cuda({0}, point.ranks);
   options.executor = point.executor;
   CudaWorld world(options);
-  const Vectors vectors(options.devices, point.bytes);
-  const CudaCollective collective{0, ReduceOp::sum, vectors.regions, vectors.regions};
+  const Vectors vectors(options.devices, point.bytes, numbers);
+  const auto collective = [&]() -> CudaCollective {
+    const std::span<const Region> regions = vectors.refilled();
+    return {0, ReduceOp::sum, regions, regions};
+  };
   const int replays = static_cast<int>(std::clamp<std::int64_t>(
       (std::int64_t{4} << 30) / (point.bytes.count * point.ranks), 5, 400));
   std::vector<double> device;
   std::vector<double> host;
   for (int batch = 0; batch < 5; ++batch) {
-    device.push_back(world.time_on_device(collective, schedule, replays).count() * 1e6);
+    device.push_back(world.time_on_device(collective(), schedule, replays).count() * 1e6);
   }
+  const CudaCollective again = collective();
   for (int call = 0; call < std::min(replays, 100); ++call) {
     const auto start = std::chrono::steady_clock::now();
-    world.play(collective, schedule);
+    world.play(again, schedule);
     host.push_back(Seconds(std::chrono::steady_clock::now() - start).count() * 1e6);
   }
   const DeviceCommands commands =
@@ -89,7 +116,7 @@ std::vector<Point> points() {
   const CudaExecutor both[] = {CudaExecutor::graph, CudaExecutor::persistent};
   for (const int ranks : {2, 4, 8}) {
     for (const char* name : {"direct", "ring"}) {
-      for (const CudaExecutor executor : both) all.push_back({name, ranks, 256_MiB, executor});
+      for (const CudaExecutor executor : both) all.push_back({name, ranks, largest, executor});
     }
   }
   for (const char* name : {"direct", "one-shot", "recursive-doubling", "halving-doubling", "ring",
@@ -113,7 +140,8 @@ void write(const std::string& file, const Json& document) {
 void run(const std::string& file) {
   const CudaDevices found = find_cuda_devices();
   if (!found.unavailable.empty()) throw Unavailable(found.unavailable);
-  const Bandwidth copy = measure_cuda_copy(0, 1_GiB, 10);
+  const std::shared_ptr<std::byte> numbers = random_numbers();
+  const Bandwidth copy = measure_cuda_copy(0, numbers.get(), largest, 20);
   Json document = {
       {"device", found.devices[0].name},          {"capability", found.devices[0].capability},
       {"cuda_runtime", to_string(found.runtime)}, {"cuda_driver", to_string(found.driver)},
@@ -123,7 +151,7 @@ void run(const std::string& file) {
   for (const Point& point : points()) {
     Json row;
     try {
-      row = measure(point, {0}, copy);
+      row = measure(point, numbers.get(), copy);
       std::cout << fmt::format(
                        "{:<20}{:>3} x {:>8}  {:<11}{:>11.2f} us  {:>11.2f} us by the host"
                        "  {:>4.0f} % of floor\n",

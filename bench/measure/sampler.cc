@@ -191,9 +191,9 @@ class Sampler {
     const std::vector<std::int64_t> hashes = rendezvous_.gather(std::span(&hash, 1));
     for (const std::vector<Rank>& group : groups_) {
       for (const Rank member : group) {
-        const bool alike = hashes[static_cast<std::size_t>(member)] ==
-                           hashes[static_cast<std::size_t>(group.front())];
-        measured_.replicas_identical = measured_.replicas_identical && alike;
+        const bool same = hashes[static_cast<std::size_t>(member)] ==
+                          hashes[static_cast<std::size_t>(group.front())];
+        measured_.replicas_identical = measured_.replicas_identical && same;
       }
     }
   }

@@ -73,8 +73,7 @@ void copy_with_cuda(std::byte* to, const std::byte* from, Bytes size) {
   check_cuda(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
 }
 
-Bandwidth measure_cuda_copy(int device, Bytes size, int repetitions) {
-  const auto from = allocate_on_cuda(device, size);
+Bandwidth measure_cuda_copy(int device, const std::byte* from, Bytes size, int repetitions) {
   const auto to = allocate_on_cuda(device, size);
   cudaEvent_t begin = nullptr;
   cudaEvent_t end = nullptr;
@@ -83,7 +82,7 @@ Bandwidth measure_cuda_copy(int device, Bytes size, int repetitions) {
   float best = 0;
   for (int i = 0; i < repetitions; ++i) {
     check_cuda(cudaEventRecord(begin), "cudaEventRecord");
-    check_cuda(cudaMemcpyAsync(to.get(), from.get(), static_cast<std::size_t>(size.count),
+    check_cuda(cudaMemcpyAsync(to.get(), from, static_cast<std::size_t>(size.count),
                                cudaMemcpyDeviceToDevice),
                "cudaMemcpyAsync");
     check_cuda(cudaEventRecord(end), "cudaEventRecord");

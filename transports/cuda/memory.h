@@ -24,8 +24,8 @@ bool is_on_cuda(const std::byte* memory);
 /// Copies between any two of host and devices; done when it returns. Throws TransportError.
 void copy_with_cuda(std::byte* to, const std::byte* from, Bytes size);
 
-/// The rate of the fastest copy of `size` within a device, counting the bytes read (as many are
+/// The rate of the fastest copy of `from` within its device, counting the bytes read (as many are
 /// written): a bound for an all-reduce on one device.
-Bandwidth measure_cuda_copy(int device, Bytes size, int repetitions);
+Bandwidth measure_cuda_copy(int device, const std::byte* from, Bytes size, int repetitions);
 
 }  // namespace collbench
