@@ -57,13 +57,13 @@ std::string peer_access(const CudaDevices& cuda) {
 
 std::string device_line(const CudaDevice& device) {
   return fmt::format("{}, compute capability {}, {}, {}; reads peers: {}", device.name,
-                     device.capability, to_string(device.memory), device.pci_bus_id,
+                     device.capability, rounded(device.memory), device.pci_bus_id,
                      peers_of(device));
 }
 
 std::string device_line(const GpuFacts& gpu) {
   return fmt::format("{}, compute capability {}.{}, {}, {}", gpu.name, gpu.sm / 10, gpu.sm % 10,
-                     to_string(gpu.memory), gpu.bus_id);
+                     rounded(gpu.memory), gpu.bus_id);
 }
 
 }  // namespace

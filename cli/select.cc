@@ -190,15 +190,6 @@ Inquiry inquiry_of(const Settings& settings) {
   return inquiry;
 }
 
-/// "166 KiB": three digits, as exact as crossovers are.
-std::string rounded(Bytes size) {
-  constexpr std::array<const char*, 5> units{"B", "KiB", "MiB", "GiB", "TiB"};
-  auto value = static_cast<double>(size.count);
-  std::size_t unit = 0;
-  for (; value >= 1000 && unit + 1 < units.size(); ++unit) value /= 1024;
-  return fmt::format("{:.3g} {}", value, units[unit]);
-}
-
 std::string name_of(const std::string& algorithm, const std::string& protocol) {
   return protocol.empty() ? algorithm : algorithm + ", " + protocol;
 }

@@ -81,6 +81,14 @@ std::string to_string(Bytes size) {
   return fmt::format("{} {}", number.substr(0, number[last] == '.' ? last : last + 1), units[u]);
 }
 
+std::string rounded(Bytes size) {
+  constexpr std::array<std::string_view, 5> units{"B", "KiB", "MiB", "GiB", "TiB"};
+  auto value = static_cast<double>(size.count);
+  std::size_t unit = 0;
+  for (; value >= 1000 && unit + 1 < units.size(); ++unit) value /= 1024;
+  return fmt::format("{:.3g} {}", value, units[unit]);
+}
+
 namespace {
 
 // The largest unit not above the value, four significant digits.

@@ -55,6 +55,8 @@ constexpr Bandwidth operator""_Gbps(unsigned long long n) {
 
 /// "64 KiB", "1.5 MiB", "1000 B": the largest binary unit that keeps the number exact to 3 digits.
 std::string to_string(Bytes size);
+/// "166 KiB", "140 GiB": three digits.
+std::string rounded(Bytes size);
 /// "12.5 GB/s", four significant digits.
 std::string to_string(Bandwidth rate);
 /// "4.2 us", "1.3 ms", four significant digits.

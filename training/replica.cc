@@ -128,9 +128,8 @@ class Replica final : private StepCompute {
       report_.memory = sharded_->memory();
       report_.memory.optimizer = shares_->memory();
     } else {
-      const auto resident = [](Region all) { return resident_bytes(all.data, all.size()); };
-      report_.memory = {resident(network_.parameters()),
-                        resident(network_.gradients()),
+      report_.memory = {network_.memory_of(network_.parameters()),
+                        network_.memory_of(network_.gradients()),
                         optimizer_->memory(),
                         {}};
     }

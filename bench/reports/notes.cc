@@ -123,10 +123,7 @@ void NotedTable::record(const Record& record) {
 void NotedTable::end(const RunSummary& summary) {
   sort_records(records_, style_.sort);
   for (const Record& record : records_) show(record);
-  if (warning_count_ > warnings_.size()) {
-    warnings_.push_back(fmt::format("and {} more", warning_count_ - warnings_.size()));
-  }
-  if (!style_.quiet) print_closing(warnings_, closing(summary), summary.wrong > 0);
+  if (!style_.quiet) print_closing(warning_lines(), closing(summary), summary.wrong > 0);
   out_ << std::flush;
 }
 
@@ -156,15 +153,35 @@ void NotedTable::count(const Row& row) {
   if (row.figures.valid) ++(measured.wrong >= 0 ? checked_ : unchecked_);
   if (row.figures.valid && measured.each_checked) ++each_checked_;
   for (const std::string& warning : measured.warnings) {
-    ++warning_count_;
-    if (warnings_.size() == most_warnings) continue;
-    warnings_.push_back(fmt::format("{} {} on {}: {}", to_string(record.point.bytes),
-                                    record.point.algorithm, backend_text(record.point), warning));
+    const auto known = std::find_if(warnings_.begin(), warnings_.end(),
+                                    [&](const NotedWarning& w) { return w.text == warning; });
+    if (known != warnings_.end()) {
+      ++known->cases;
+      continue;
+    }
+    warnings_.push_back({warning,
+                         fmt::format("{} {} on {}", to_string(record.point.bytes),
+                                     record.point.algorithm, backend_text(record.point)),
+                         1});
   }
   if (row.figures.busbw_GBps <= best_busbw_) return;
   best_busbw_ = row.figures.busbw_GBps;
   best_case_ = fmt::format("{} with {}, {} workers", to_string(record.point.bytes),
                            record.algorithm_chosen, record.point.workers);
+}
+
+std::vector<std::string> NotedTable::warning_lines() const {
+  std::vector<std::string> lines;
+  for (const NotedWarning& warning : warnings_) {
+    if (lines.size() == most_warnings) {
+      lines.push_back(fmt::format("and {} more", warnings_.size() - most_warnings));
+      break;
+    }
+    const std::string others =
+        warning.cases == 1 ? "" : fmt::format(" and {} more", warning.cases - 1);
+    lines.push_back(fmt::format("{}{}: {}", warning.first_case, others, warning.text));
+  }
+  return lines;
 }
 
 std::string NotedTable::verdict(const RunSummary& summary) const {

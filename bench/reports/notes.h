@@ -16,6 +16,13 @@
 
 namespace collbench {
 
+/// What disturbed one case, or several in the same words.
+struct NotedWarning {
+  std::string text;
+  std::string first_case;
+  int cases = 0;
+};
+
 /// Rows come one by one unless they are to be sorted. How the parts look is for its subclasses; all
 /// lines are plain text without an end of line. Thread safety: none.
 class NotedTable : public Reporter {
@@ -32,7 +39,8 @@ class NotedTable : public Reporter {
   virtual void print_heading(const std::vector<std::string>& lines) = 0;
   /// `choice`: what auto chose for this row and why; empty if it was said before or not asked for.
   virtual void print_row(const Row& row, const std::string& choice) = 0;
-  /// What disturbed rows, "1 KiB ring on shm: foreign load", at most a few and how many more;
+  /// What disturbed rows, "1 KiB ring on shm and 3 more: foreign load", at most a few and how many
+  /// more;
   /// "9 cases, 1.9 s, all results correct. best busbw 4.61 GB/s at ...", what ended it early,
   /// and the lines of Standings and LastRun.
   virtual void print_closing(const std::vector<std::string>& warnings,
@@ -47,14 +55,14 @@ class NotedTable : public Reporter {
   std::string choice(const Record& record);
   void count(const Row& row);
   std::vector<std::string> closing(const RunSummary& summary) const;
+  std::vector<std::string> warning_lines() const;
   std::string verdict(const RunSummary& summary) const;
 
   std::shared_ptr<LastRun> last_run_;
   std::vector<Record> records_;  // kept only to be sorted
   std::set<std::string> choices_;
   Standings standings_;
-  std::vector<std::string> warnings_;
-  std::size_t warning_count_ = 0;
+  std::vector<NotedWarning> warnings_;
   int checked_ = 0;
   int unchecked_ = 0;
   int each_checked_ = 0;  // in which every timed iteration was

@@ -7,19 +7,15 @@ target_compile_definitions(collbench_transports_cuda_test PRIVATE
 include(nccl_tests.cmake)
 # What a GPU plays, proven without one.
 collbench_test(device
-  SOURCES cuda_places_test.cc device_commands_test.cc device_memories.cc device_rows_test.cc
-    every_element.cc
+  SOURCES cuda_places_test.cc device_commands_test.cc device_levels_test.cc device_memories.cc
+    device_rows_test.cc every_element.cc
   USES transports_cuda)
-set_source_files_properties(device_rows_test.cc PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
+set_source_files_properties(device_levels_test.cc device_rows_test.cc PROPERTIES
+  COMPILE_OPTIONS -ffp-contract=off)
 # The reference must not contract where the host has a fused multiply-add.
 set_source_files_properties(cuda_elements_test.cc PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 
 if(COLLBENCH_CUDA)
-  collbench_test(cuda_reduce
-    SOURCES cuda_reduce_test.cc every_element.cc
-    USES transports_cuda
-    LINKS CUDA::cudart_static
-    LABELS gpu)
   collbench_test(cuda_world
     SOURCES cuda_world_test.cc device_memories.cc every_element.cc
     USES transports_cuda

@@ -131,6 +131,24 @@ TEST(CudaWorldTest, ReducesEveryTypeWithEveryOperator) {
   }
 }
 
+TEST(CudaWorldTest, ReducesManyLongVectorsOfEveryType) {
+  SKIP_WITHOUT_DEVICE();
+  const CudaWorldOptions options = options_for(33, CudaExecutor::graph);
+  CudaWorld world(options);
+  const Schedule schedule = make_schedule("direct", 33);
+  int turn = 0;
+  for (const DataType type : all_data_types()) {
+    const ReduceOp op = all_reduce_ops()[static_cast<std::size_t>(turn++) % 5];
+    const DeviceCase point{schedule, 300001, type, op, true};
+    const std::vector<Bits> expected = executed(point);
+    for (const int shift : {0, size_of(type)}) {
+      DeviceBuffers buffers(point, options.devices, shift);
+      world.play({0, op, buffers.in, buffers.out}, schedule);
+      ASSERT_TRUE(buffers.outputs() == expected) << to_string(type) << ", shifted by " << shift;
+    }
+  }
+}
+
 TEST(CudaWorldTest, ReplaysManyTimesWithoutAHostBetween) {
   SKIP_WITHOUT_DEVICE();
   for (const CudaExecutor executor : executors) {
@@ -170,7 +188,7 @@ TEST(CudaWorldTest, SaysHowMuchMemoryThereIsWhenItIsNotEnough) {
     allocate_on_cuda(0, Bytes{std::int64_t{1} << 50});
     FAIL() << "1 PiB was allocated";
   } catch (const Unavailable& error) {
-    EXPECT_THAT(error.what(), HasSubstr("gpu:0 is out of memory: 1 PiB wanted"));
+    EXPECT_THAT(error.what(), HasSubstr("gpu:0 is out of memory: 1024 TiB wanted"));
     EXPECT_THAT(error.what(), HasSubstr("free"));
   }
   EXPECT_NO_THROW(allocate_on_cuda(0, 1_MiB));  // the error does not stay

@@ -2,6 +2,7 @@
 // bits of execute().
 #include "transports/cuda/device_rows.h"
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <numeric>
@@ -35,6 +36,8 @@ class ThreadMachine {
     return std::atomic_ref(*const_cast<std::uint64_t*>(flag)).load(std::memory_order_acquire) >=
            number;
   }
+  static void acquire() {}
+  std::byte** addresses(int slot) { return addresses_.data() + slot * device_near_operands; }
   static void publish(std::uint64_t* flag, std::uint64_t number) {
     std::atomic_ref(*flag).store(number, std::memory_order_release);
   }
@@ -45,6 +48,7 @@ class ThreadMachine {
 
  private:
   std::chrono::steady_clock::time_point end_;
+  std::array<std::byte*, 2 * device_near_operands> addresses_{};
 };
 
 /// All that a replay of rows needs; flags go on counting from one replay to the next.

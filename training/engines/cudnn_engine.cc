@@ -118,6 +118,7 @@ class GpuNetwork final : public Network {
     graphs.follow(ready);
   }
 
+  Bytes memory_of(Region vector) const override { return vector.size(); }
   void set_parameters(std::span<const double> values) override {
     set_gpu_values(values, parameters_);
   }

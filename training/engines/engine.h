@@ -21,6 +21,7 @@
 #include "training/optimizer.h"
 #include "transports/communicator.h"
 #include "transports/endpoint.h"
+#include "transports/memory.h"
 #include "transports/play/schedule_communicator.h"
 
 namespace collbench {
@@ -70,6 +71,11 @@ class Network {
   /// Announces from now on which parameters are needed, layer by layer, so that the others need not
   /// be there. For engines whose networks lie in the host's memory; does nothing on others.
   virtual void announce_parameters(ParametersNeeded /*needed*/) {}
+
+  /// What a vector of the network takes of the memory that it lies in.
+  virtual Bytes memory_of(Region vector) const {
+    return resident_bytes(vector.data, vector.size());
+  }
 
   virtual void set_parameters(std::span<const double> values) = 0;
   virtual std::vector<double> copy_of_parameters() const = 0;

@@ -19,8 +19,8 @@
 namespace collbench {
 namespace {
 
-// Above, a kernel for each reduction keeps more of the device busy than rows do; below, launching
-// them costs more than the work. To be placed by measurement on a device.
+// Between devices, above which a kernel for each level keeps more of them busy than rows do; below,
+// launching them costs more than the work. To be placed by measurement on several devices.
 constexpr std::int64_t persistent_bytes = std::int64_t{4} << 20;
 constexpr std::size_t most_bindings = 64;
 
@@ -245,8 +245,8 @@ class CudaWorld::Parts {
               {[this](Rank a, Rank b) { return reaches(a, b); }}, collective.collective);
     program.executor = options_.executor;
     if (program.executor == CudaExecutor::automatic) {
-      program.executor = count * size_of(type) <= persistent_bytes ? CudaExecutor::persistent
-                                                                   : CudaExecutor::graph;
+      const bool short_and_far = places_.size() > 1 && count * size_of(type) <= persistent_bytes;
+      program.executor = short_and_far ? CudaExecutor::persistent : CudaExecutor::graph;
     }
     if (program.executor == CudaExecutor::persistent) {
       const bool one_launch = places_.size() == 1;

@@ -2,8 +2,8 @@
 //
 // Ranks are logical devices: several may share a GPU. The plans of all ranks are lowered to
 // commands (device_commands.h) and played by one of two executors:
-//   graph       a CUDA graph with a node for each command: copies and reduce kernels, ordered by
-//               what they read and write
+//   graph       a CUDA graph with a kernel for each level (device_levels.h): the commands that need
+//               nothing of each other
 //   persistent  one kernel on each device that interprets the ranks' rows (device_rows.h), with
 //               flags in device memory and no host in the loop
 // Both give the bits of execute(). Memory of another GPU is read where it lies if the two are
@@ -29,7 +29,7 @@
 
 namespace collbench {
 
-/// `automatic` is persistent up to 4 MiB and the graph above.
+/// `automatic` is the graph on one device; on several, persistent up to 4 MiB and the graph above.
 enum class CudaExecutor : std::uint8_t { automatic, graph, persistent };
 std::string_view to_string(CudaExecutor executor);
 /// "auto", "graph", "persistent"; empty is auto. Throws InvalidArgument with a suggestion.

@@ -5,8 +5,11 @@
 // device. It consists of constexpr functions over a `Machine`, which provides:
 //   thread(), threads()      the place in the block and its size
 //   any(bool)                whether it is true in any thread of the block; a block barrier
-//   reached(flag, number)    whether the flag holds at least the number: acquires
+//   reached(flag, number)    whether the flag holds at least the number
+//   acquire()                after the block's next barrier it sees what was published before the
+//                            numbers that this thread has reached
 //   publish(flag, number)    stores it: releases what the block did before its last barrier
+//   addresses(slot)          memory of the block for device_near_operands addresses; two slots
 //   patient()                called while waiting; false when waiting is over for good
 // A group of 16 bytes is always done by the same thread of a lane, so that steps of one rank follow
 // each other without a barrier; a barrier stands where the block waits or publishes.
@@ -42,68 +45,31 @@ struct DeviceRowTable {
   bool aligned = true;        // all memories begin at a multiple of 16 bytes
 };
 
-/// The addresses of one step, as fold_groups() wants them.
+/// Operands of a step whose addresses a block has at hand.
+constexpr int device_near_operands = 64;
+
+/// The arrays of one step, as play_range() wants them.
 struct DeviceStepArrays {
   const DeviceRowTable& table;
   const DeviceRowStep& step;
+  std::byte* const* near;  // addresses of all operands, if there are not too many
   constexpr int sources() const { return step.sources; }
   constexpr int destinations() const { return step.destinations; }
-  constexpr const std::byte* source(int s) const {
-    return table.bases[table.operands[step.first_operand + s]];
-  }
-  constexpr std::byte* destination(int d) const {
-    return table.bases[table.operands[step.first_operand + step.sources + d]];
+  constexpr int divisor() const { return step.divisor; }
+  constexpr bool aligned() const { return table.aligned; }
+  constexpr const std::byte* source(int s) const { return address(s); }
+  constexpr std::byte* destination(int d) const { return address(step.sources + d); }
+
+ private:
+  constexpr std::byte* address(int operand) const {
+    if (step.sources + step.destinations <= device_near_operands) return near[operand];
+    return table.bases[table.operands[step.first_operand + operand]];
   }
 };
 
-/// The groups from `first` on, `batch` of them a `stride` of elements apart.
-template <class Element, class Op, int lanes, int batch>
-constexpr void play_groups(const DeviceStepArrays& arrays, std::int64_t first,
-                           std::int64_t stride) {
-  const int divisor = arrays.step.divisor;
-  if (arrays.step.sources == 1 && divisor == 1) {
-    copy_groups<typename Element::Stored, lanes, batch>(arrays, first, stride);
-  } else {
-    fold_groups<Element, Op, lanes, batch>(arrays, first, stride, Element::divisor(divisor),
-                                           divisor != 1);
-  }
-}
-
-/// This thread's groups of elements [first, last) of a step.
-template <class Element, class Op>
-constexpr void play_range(const DeviceStepArrays& arrays, std::int64_t first, std::int64_t last,
-                          int thread, int threads) {
-  constexpr int lanes = device_group_bytes / sizeof(typename Element::Stored);
-  // As many groups in flight as registers hold folded.
-  constexpr int batch = sizeof(typename Element::Stored) >= 4   ? 4
-                        : sizeof(typename Element::Stored) == 2 ? 2
-                                                                : 1;
-  const std::int64_t begin = first / lanes;
-  const std::int64_t end = (last + lanes - 1) / lanes;
-  const std::int64_t stride = std::int64_t{threads} * lanes;
-  const bool aligned = arrays.table.aligned;
-  std::int64_t group = begin + (thread - begin % threads + threads) % threads;
-  while (group < end) {
-    const std::int64_t at = group * lanes;
-    if (aligned && at >= first && at + (batch - 1) * stride + lanes <= last) {
-      play_groups<Element, Op, lanes, batch>(arrays, at, stride);
-      group += std::int64_t{batch} * threads;
-      continue;
-    }
-    if (aligned && at >= first && at + lanes <= last) {
-      play_groups<Element, Op, lanes, 1>(arrays, at, stride);
-    } else {
-      for (std::int64_t i = at; i < at + lanes; ++i) {
-        if (i >= first && i < last) play_groups<Element, Op, 1, 1>(arrays, i, 1);
-      }
-    }
-    group += threads;
-  }
-}
-
 /// The stripes of `lane` within a step.
-template <class Element, class Op>
-constexpr void play_stripes(const DeviceStepArrays& arrays, int lane, int thread, int threads) {
+template <class Element, class Op, class Machine>
+constexpr void play_stripes(const DeviceStepArrays& arrays, int lane, Machine& machine) {
   const std::int64_t first = arrays.step.first;
   const std::int64_t last = first + arrays.step.count;
   const std::int64_t stripe = arrays.table.stripe;
@@ -113,44 +79,101 @@ constexpr void play_stripes(const DeviceStepArrays& arrays, int lane, int thread
   for (; s * stripe < last; s += lanes) {
     const std::int64_t from = s * stripe > first ? s * stripe : first;
     const std::int64_t to = (s + 1) * stripe < last ? (s + 1) * stripe : last;
-    play_range<Element, Op>(arrays, from, to, thread, threads);
+    play_range<Element, Op>(arrays, from, to, machine.thread(), machine.threads());
   }
 }
 
-/// Waits for the step's dependences; the threads of the block share the flags. False: gave up.
+/// A row as one lane plays it. What does not depend on other ranks, the tables, is read while
+/// waiting for them: after a wait nothing is left in the caches of the block.
 template <class Machine>
-constexpr bool await(const DeviceRowTable& table, const DeviceRowStep& step, int lane,
-                     Machine& machine) {
-  bool late = false;
-  for (int w = machine.thread(); w < step.waits && !late; w += machine.threads()) {
-    const DeviceWait wait = table.waits[step.first_wait + w];
-    const std::int64_t flag = std::int64_t{wait.rank} * table.flag_lanes + lane;
-    const std::uint64_t number = table.started + static_cast<std::uint64_t>(wait.number);
-    while (!late && !machine.reached(table.flags[table.home] + flag * device_flag_stride, number)) {
-      late = !machine.patient();
+class DeviceLane {
+ public:
+  constexpr DeviceLane(const DeviceRowTable& table, Rank rank, int lane, Machine& machine)
+      : table_(table),
+        machine_(machine),
+        lane_(lane),
+        own_flag_((std::int64_t{rank} * table.flag_lanes + lane) * device_flag_stride),
+        home_(table.flags[table.home]),
+        next_(table.first_step[rank]),
+        end_(table.first_step[rank + 1]) {
+    read_ahead();
+  }
+
+  /// False: a wait was given up.
+  template <class Element, class Op>
+  constexpr bool play() {
+    for (int slot = 0; next_ < end_; slot = 1 - slot) {
+      const DeviceRowStep step = ahead_;
+      const DeviceWait wait = first_wait_;
+      ++next_;
+      read_ahead();
+      std::byte** const near = machine_.addresses(slot);
+      gather(step, near);
+      if (machine_.any(late(step, wait))) return false;
+      if (step.count > 0) play_stripes<Element, Op>({table_, step, near}, lane_, machine_);
+      if (step.publishes > 0) publish(step.publishes);
+    }
+    return true;
+  }
+
+ private:
+  // The next step and this thread's first wait of it.
+  constexpr void read_ahead() {
+    if (next_ == end_) return;
+    ahead_ = table_.steps[next_];
+    if (machine_.thread() < ahead_.waits) {
+      first_wait_ = table_.waits[ahead_.first_wait + machine_.thread()];
     }
   }
-  return !machine.any(late);
-}
+
+  // By the last threads of the block, for the first are waiting. Slots alternate: a thread may
+  // still be playing the step before, but not the one before that.
+  constexpr void gather(const DeviceRowStep& step, std::byte** near) {
+    const int operands = step.sources + step.destinations;
+    if (step.count == 0 || operands > device_near_operands) return;
+    for (int o = machine_.threads() - 1 - machine_.thread(); o < operands;
+         o += machine_.threads()) {
+      near[o] = table_.bases[table_.operands[step.first_operand + o]];
+    }
+  }
+
+  // Waits for the step's dependences, of which the threads of the block have one after the other.
+  constexpr bool late(const DeviceRowStep& step, DeviceWait wait) {
+    for (int w = machine_.thread(); w < step.waits; w += machine_.threads()) {
+      if (w >= machine_.threads()) wait = table_.waits[step.first_wait + w];
+      const std::int64_t flag = std::int64_t{wait.rank} * table_.flag_lanes + lane_;
+      const std::uint64_t number = table_.started + static_cast<std::uint64_t>(wait.number);
+      while (!machine_.reached(home_ + flag * device_flag_stride, number)) {
+        if (!machine_.patient()) return true;
+      }
+    }
+    if (machine_.thread() < step.waits) machine_.acquire();
+    return false;
+  }
+
+  constexpr void publish(std::int32_t number) {
+    machine_.any(false);
+    for (int c = machine_.thread(); c < table_.flag_copies; c += machine_.threads()) {
+      machine_.publish(table_.flags[c] + own_flag_,
+                       table_.started + static_cast<std::uint64_t>(number));
+    }
+  }
+
+  const DeviceRowTable& table_;
+  Machine& machine_;
+  int lane_;
+  std::int64_t own_flag_;
+  const std::uint64_t* home_;
+  std::int32_t next_;
+  std::int32_t end_;
+  DeviceRowStep ahead_{};
+  DeviceWait first_wait_{};
+};
 
 /// Plays one lane of a rank's row; every thread of its block calls it. False: a wait was given up.
 template <class Element, class Op, class Machine>
 constexpr bool play_row(const DeviceRowTable& table, Rank rank, int lane, Machine& machine) {
-  const std::int64_t flag = (std::int64_t{rank} * table.flag_lanes + lane) * device_flag_stride;
-  for (std::int32_t i = table.first_step[rank]; i < table.first_step[rank + 1]; ++i) {
-    const DeviceRowStep& step = table.steps[i];
-    if (step.waits > 0 && !await(table, step, lane, machine)) return false;
-    if (step.count > 0) {
-      play_stripes<Element, Op>({table, step}, lane, machine.thread(), machine.threads());
-    }
-    if (step.publishes == 0) continue;
-    machine.any(false);
-    for (int c = machine.thread(); c < table.flag_copies; c += machine.threads()) {
-      machine.publish(table.flags[c] + flag,
-                      table.started + static_cast<std::uint64_t>(step.publishes));
-    }
-  }
-  return true;
+  return DeviceLane<Machine>(table, rank, lane, machine).template play<Element, Op>();
 }
 
 }  // namespace collbench

@@ -28,8 +28,8 @@ std::shared_ptr<std::byte> allocate_on_cuda(int device, Bytes size) {
       check_cuda(error, "cudaMalloc on " + where);
     }
     throw Unavailable(where + " is out of memory: " + to_string(size) + " wanted, " +
-                      to_string(Bytes{static_cast<std::int64_t>(free)}) + " of " +
-                      to_string(Bytes{static_cast<std::int64_t>(total)}) +
+                      rounded(Bytes{static_cast<std::int64_t>(free)}) + " of " +
+                      rounded(Bytes{static_cast<std::int64_t>(total)}) +
                       " free; use smaller vectors or fewer workers");
   }
   std::shared_ptr<std::byte> owner(static_cast<std::byte*>(memory),

@@ -1,27 +1,25 @@
 #include "transports/cuda/program.h"
 
 #include <algorithm>
-#include <string>
 
 #include <cuda_runtime_api.h>
 
 #include "core/error.h"
 #include "transports/cuda/cuda_error.h"
+#include "transports/cuda/levels.h"
 #include "transports/cuda/memory.h"
-#include "transports/cuda/reduce.h"
 
 namespace collbench {
 namespace {
 
-using Nodes = std::vector<cudaGraphNode_t>;
-
-int device_of(Rank rank, std::span<const CudaPlace> places) {
-  for (const CudaPlace& place : places) {
-    if (std::find(place.ranks.begin(), place.ranks.end(), rank) != place.ranks.end()) {
-      return place.device;
+std::vector<int> places_of_ranks(std::span<const CudaPlace> places, int ranks) {
+  std::vector<int> place_of(static_cast<std::size_t>(ranks), -1);
+  for (std::size_t p = 0; p < places.size(); ++p) {
+    for (const std::int32_t rank : places[p].ranks) {
+      place_of[static_cast<std::size_t>(rank)] = static_cast<int>(p);
     }
   }
-  throw InvalidArgument("rank " + std::to_string(rank) + " has no device");
+  return place_of;
 }
 
 // A graph under construction, given back unless it is taken.
@@ -37,7 +35,17 @@ class GraphBuilder {
   GraphBuilder& operator=(const GraphBuilder&) = delete;
 
   CUgraphExec_st* build() {
-    for (const DeviceCommand& command : commands_.commands) add(command);
+    const std::vector<int> place_of = places_of_ranks(places_, commands_.ranks);
+    std::vector<cudaGraphNode_t> nodes;
+    for (const DeviceLevel& level :
+         levels_of(commands_, place_of, static_cast<int>(places_.size()))) {
+      std::vector<cudaGraphNode_t> before;
+      for (const std::int32_t b : level.before)
+        before.push_back(nodes[static_cast<std::size_t>(b)]);
+      check_cuda(cudaSetDevice(places_[static_cast<std::size_t>(level.place)].device),
+                 "cudaSetDevice");
+      nodes.push_back(add_cuda_level(graph_, before, commands_, level, bases_));
+    }
     check_cuda(cudaSetDevice(places_[0].device), "cudaSetDevice");
     cudaGraphExec_t ready = nullptr;
     check_cuda(cudaGraphInstantiate(&ready, graph_, 0), "cudaGraphInstantiate");
@@ -45,52 +53,10 @@ class GraphBuilder {
   }
 
  private:
-  void add(const DeviceCommand& command) {
-    Nodes before;
-    for (const std::int32_t d : commands_.before(command)) {
-      const Nodes& nodes = nodes_[static_cast<std::size_t>(d)];
-      before.insert(before.end(), nodes.begin(), nodes.end());
-    }
-    nodes_.emplace_back();
-    if (!command.any_rank) {
-      add_part(command, device_of(command.rank, places_), 0, command.count, before);
-      return;
-    }
-    // Every device does a share, cut at whole groups of 16 bytes.
-    const auto parts = static_cast<std::int64_t>(places_.size());
-    const std::int64_t grain = device_group_bytes / size_of(commands_.type);
-    for (std::int64_t part = 0; part < parts; ++part) {
-      const auto cut = [&](std::int64_t p) {
-        return p == parts ? command.count : command.count * p / parts / grain * grain;
-      };
-      add_part(command, places_[static_cast<std::size_t>(part)].device, cut(part),
-               cut(part + 1) - cut(part), before);
-    }
-  }
-
-  void add_part(const DeviceCommand& command, int device, std::int64_t first, std::int64_t count,
-                const Nodes& before) {
-    const std::int64_t offset = (command.first + first) * size_of(commands_.type);
-    std::vector<const std::byte*> from;
-    std::vector<std::byte*> to;
-    for (const DeviceOperand& s : commands_.sources(command)) from.push_back(base(s) + offset);
-    for (const DeviceOperand& d : commands_.destinations(command)) to.push_back(base(d) + offset);
-    check_cuda(cudaSetDevice(device), "cudaSetDevice");
-    const Nodes added = add_cuda_reduce(graph_, before, commands_.type,
-                                        {commands_.op, command.divisor}, from, to, count);
-    nodes_.back().insert(nodes_.back().end(), added.begin(), added.end());
-  }
-
-  std::byte* base(const DeviceOperand& operand) const {
-    return bases_[static_cast<std::size_t>(operand.rank * device_places) +
-                  static_cast<std::size_t>(operand.place)];
-  }
-
   const DeviceCommands& commands_;
   const DeviceBases& bases_;
   std::span<const CudaPlace> places_;
   cudaGraph_t graph_ = nullptr;
-  std::vector<Nodes> nodes_;  // by command
 };
 
 template <class T>

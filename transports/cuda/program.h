@@ -9,6 +9,7 @@
 
 #include "transports/cuda/device_commands.h"
 #include "transports/cuda/device_rows.h"
+#include "transports/cuda/levels.h"
 #include "transports/cuda/rows.h"
 
 struct CUgraphExec_st;  // what cudaGraphExec_t points to
@@ -32,9 +33,6 @@ Bytes cuda_flag_bytes(int ranks);
 
 /// Arrays of numbers in the memory of one device.
 std::shared_ptr<std::byte> copy_to_cuda(int device, const void* data, std::size_t bytes);
-
-/// The bases of all ranks' memories, by rank * device_places + place.
-using DeviceBases = std::vector<std::byte*>;
 
 /// Commands as a graph for given buffers. Thread safety: none.
 class CudaGraph {

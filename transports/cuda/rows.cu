@@ -30,19 +30,30 @@ __device__ std::uint64_t device_nanoseconds() {
 // A block of threads as the Machine of play_row().
 class BlockMachine {
  public:
-  __device__ explicit BlockMachine(const RowDeadline& watch) : watch_(watch) {}
+  __device__ BlockMachine(const RowDeadline& watch, std::byte** addresses)
+      : watch_(watch), addresses_(addresses) {}
   __device__ static int thread() { return static_cast<int>(threadIdx.x); }
   __device__ static int threads() { return threads_per_block; }
   __device__ static bool any(bool said) { return __syncthreads_or(said ? 1 : 0) != 0; }
 
+  // Relaxed: a load that acquires throws away what the multiprocessor has cached, for all of its
+  // blocks, and this one is repeated without end.
   __device__ bool reached(const std::uint64_t* flag, std::uint64_t number) const {
     auto& word = *const_cast<std::uint64_t*>(flag);
     if (watch_.beyond_device) {
       return cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(word).load(
-                 cuda::memory_order_acquire) >= number;
+                 cuda::memory_order_relaxed) >= number;
     }
     return cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device>(word).load(
-               cuda::memory_order_acquire) >= number;
+               cuda::memory_order_relaxed) >= number;
+  }
+
+  __device__ void acquire() const {
+    if (watch_.beyond_device) {
+      cuda::atomic_thread_fence(cuda::memory_order_acquire, cuda::thread_scope_system);
+    } else {
+      cuda::atomic_thread_fence(cuda::memory_order_acquire, cuda::thread_scope_device);
+    }
   }
 
   __device__ void publish(std::uint64_t* flag, std::uint64_t number) const {
@@ -55,17 +66,22 @@ class BlockMachine {
     }
   }
 
+  __device__ std::byte** addresses(int slot) const {
+    return addresses_ + slot * device_near_operands;
+  }
+
   // Checks the clock and the failure flag in host memory only now and then: both are slow to read.
   __device__ bool patient() {
-    if (polls_++ % polls_between_looks != 0) return true;
+    if (++polls_ % polls_between_looks != 0) return true;
     const std::uint64_t now = device_nanoseconds();
-    if (polls_ == 1) began_ = now;
+    if (polls_ == polls_between_looks) began_ = now;
     if (now - began_ > watch_.nanoseconds) return false;
     return *static_cast<volatile std::int32_t*>(watch_.late) == 0;
   }
 
  private:
   const RowDeadline& watch_;
+  std::byte** addresses_;
   unsigned polls_ = 0;
   std::uint64_t began_ = 0;
 };
@@ -74,7 +90,8 @@ template <class Element, class Op>
 __global__ void __launch_bounds__(threads_per_block)
     play_rows(const __grid_constant__ DeviceRowTable table, const std::int32_t* ranks,
               const __grid_constant__ RowDeadline watch) {
-  BlockMachine machine(watch);
+  __shared__ std::byte* addresses[2 * device_near_operands];
+  BlockMachine machine(watch, addresses);
   const int lane = static_cast<int>(blockIdx.x) % table.lanes;
   const Rank rank = ranks[static_cast<int>(blockIdx.x) / table.lanes];
   if (!play_row<Element, Op>(table, rank, lane, machine) && threadIdx.x == 0) {
