@@ -90,18 +90,25 @@ TEST(CudnnEngineTest, RefusesWhatOnlyTheHostCanDoToGradients) {
   EXPECT_THROW(check(plan, data, 2), Unavailable);
 }
 
+std::vector<double> statistics_of_gpu(Network& network) {
+  const Region all = network.statistics();  // in memory of the host
+  const auto* first = reinterpret_cast<const float*>(all.data);
+  return {first, first + all.count};
+}
+
 class EveryModelOnGpu : public testing::TestWithParam<const char*> {};
 
 /// The most that losses and gradients may be off. TF32 keeps 10 bits of a mantissa, 1e-3 of each
-/// product; with NVIDIA_TF32_OVERRIDE=0 the libraries compute in f32 throughout.
+/// product, and a value near 0 that changes its sign at a relu takes its gradient along: 3.5 % were
+/// measured. With NVIDIA_TF32_OVERRIDE=0 the libraries compute in f32 throughout: 6e-7.
 struct Tolerance {
   double loss = 5e-3;
-  double slope = 2e-2;
+  double slope = 7e-2;
 };
 
 Tolerance tolerance() {
   const char* tf32 = std::getenv("NVIDIA_TF32_OVERRIDE");
-  return tf32 != nullptr && std::string_view(tf32) == "0" ? Tolerance{1e-5, 1e-4} : Tolerance{};
+  return tf32 != nullptr && std::string_view(tf32) == "0" ? Tolerance{1e-5, 1e-5} : Tolerance{};
 }
 
 TEST_P(EveryModelOnGpu, GivesTheLossAndGradientsOfThePlainEngine) {
@@ -132,6 +139,10 @@ TEST_P(EveryModelOnGpu, GivesTheLossAndGradientsOfThePlainEngine) {
     EXPECT_LT(off, most.slope) << "pass " << pass;
     RecordProperty("loss_off", fmt::format("{:.2e}", score.loss / right.loss - 1));
     RecordProperty("slopes_off", fmt::format("{:.2e}", off));
+    if (pass > 0) continue;  // statistics move with every pass
+    EXPECT_LT(relative_error(statistics_of_gpu(*gpu), values_on_host(plain->statistics())),
+              most.loss);
+    EXPECT_NEAR(gpu->evaluate(batch).loss / plain->evaluate(batch).loss, 1, most.loss);
   }
 }
 

@@ -90,8 +90,8 @@ class GpuNetwork final : public Network {
         hash_(1),
         chain_(
             model, samples, false, {parameters_.data(), gradients_.data(), statistics_.data()},
-            [&](const Stage& stage, LayerMemory<float> memory) {
-              return make_gpu_layer(stage, memory, samples, math_);
+            [this](const Stage& stage, LayerMemory<float> memory) {
+              return make_gpu_layer(stage, memory, math_);
             },
             shortcut_slopes()) {}
   ~GpuNetwork() override { cudaStreamSynchronize(stream_.get()); }

@@ -1,31 +1,10 @@
 #include <algorithm>
 
-#include <cuda_runtime.h>
-
+#include "training/engines/gpu_for_all.h"
 #include "training/engines/gpu_kernels.h"
-#include "transports/cuda/cuda_error.h"
 
 namespace collbench {
 namespace {
-
-constexpr int threads = 256;
-
-// Calls body(i) for every i below count, a thread for each and strides beyond the largest grid.
-template <class Body>
-__global__ void for_all(std::int64_t count, const Body body) {
-  const std::int64_t stride = std::int64_t{gridDim.x} * threads;
-  for (std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x; i < count; i += stride) {
-    body(i);
-  }
-}
-
-template <class Body>
-void enqueue(std::int64_t count, const char* name, cudaStream_t stream, const Body& body) {
-  if (count <= 0) return;
-  const auto blocks = std::clamp<std::int64_t>((count + threads - 1) / threads, 1, 65535);
-  for_all<<<static_cast<unsigned>(blocks), threads, 0, stream>>>(count, body);
-  check_cuda(cudaGetLastError(), name);
-}
 
 // Which element of its source an element of a sum with a shortcut takes; -1: none.
 struct Shortcut {
@@ -86,9 +65,10 @@ __device__ unsigned long long mixed(unsigned long long v) {
 
 // Sums of integers are the same in any order.
 __global__ void add_hashes(const float* values, std::int64_t count, unsigned long long* hash) {
-  const std::int64_t stride = std::int64_t{gridDim.x} * threads;
+  const std::int64_t stride = std::int64_t{gridDim.x} * gpu_threads;
   unsigned long long sum = 0;
-  for (std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x; i < count; i += stride) {
+  for (std::int64_t i = std::int64_t{blockIdx.x} * gpu_threads + threadIdx.x; i < count;
+       i += stride) {
     const auto bits = static_cast<unsigned long long>(__float_as_uint(values[i]));
     sum += mixed((static_cast<unsigned long long>(i) << 32) + bits + 1);
   }
@@ -99,35 +79,35 @@ __global__ void add_hashes(const float* values, std::int64_t count, unsigned lon
 }  // namespace
 
 void gpu_relu(const float* in, float* out, std::int64_t count, CUstream_st* stream) {
-  enqueue(count, "relu", stream, [=] __device__(std::int64_t i) { out[i] = fmaxf(in[i], 0.0F); });
+  for_all(count, "relu", stream, [=] __device__(std::int64_t i) { out[i] = fmaxf(in[i], 0.0F); });
 }
 
 void gpu_relu_slope(const float* out, const float* slope, float* in_slope, std::int64_t count,
                     CUstream_st* stream) {
-  enqueue(count, "gradient of relu", stream,
+  for_all(count, "gradient of relu", stream,
           [=] __device__(std::int64_t i) { in_slope[i] = out[i] > 0 ? slope[i] : 0.0F; });
 }
 
 void gpu_add_bias(float* rows, const float* bias, std::int64_t count, std::int64_t columns,
                   CUstream_st* stream) {
-  enqueue(count * columns, "bias", stream,
+  for_all(count * columns, "bias", stream,
           [=] __device__(std::int64_t i) { rows[i] += bias[i % columns]; });
 }
 
 void gpu_transpose(const float* in, float* out, std::int64_t rows, std::int64_t columns,
                    CUstream_st* stream) {
-  enqueue(rows * columns, "transposition", stream,
+  for_all(rows * columns, "transposition", stream,
           [=] __device__(std::int64_t i) { out[i % columns * rows + i / columns] = in[i]; });
 }
 
 void gpu_add(const float* from, float* to, std::int64_t count, CUstream_st* stream) {
-  enqueue(count, "sum", stream, [=] __device__(std::int64_t i) { to[i] += from[i]; });
+  for_all(count, "sum", stream, [=] __device__(std::int64_t i) { to[i] += from[i]; });
 }
 
 void gpu_max_pool(const float* in, float* out, const SampleShape& shape, std::int64_t samples,
                   CUstream_st* stream) {
   const PoolingWindow pool = pool_of(shape);
-  enqueue(pooled(shape, samples), "max pool", stream,
+  for_all(pooled(shape, samples), "max pool", stream,
           [=] __device__(std::int64_t i) { out[i] = in[pool.winner(in, pool.corner(i))]; });
 }
 
@@ -136,7 +116,7 @@ void gpu_max_pool_slope(const float* in, const float* slope, float* in_slope,
   const PoolingWindow pool = pool_of(shape);
   const auto bytes = static_cast<std::size_t>(samples * shape.size()) * sizeof(float);
   check_cuda(cudaMemsetAsync(in_slope, 0, bytes, stream), "cudaMemsetAsync");
-  enqueue(pooled(shape, samples), "gradient of max pool", stream,
+  for_all(pooled(shape, samples), "gradient of max pool", stream,
           [=] __device__(std::int64_t i) { in_slope[pool.winner(in, pool.corner(i))] = slope[i]; });
 }
 
@@ -144,7 +124,7 @@ void gpu_global_average(const float* in, float* out, const SampleShape& shape, s
                         CUstream_st* stream) {
   const std::int64_t pixels = std::int64_t{shape.height} * shape.width;
   const std::int64_t channels = shape.channels;
-  enqueue(samples * channels, "global average", stream, [=] __device__(std::int64_t i) {
+  for_all(samples * channels, "global average", stream, [=] __device__(std::int64_t i) {
     const float* at = in + i / channels * pixels * channels + i % channels;
     float sum = 0;
     for (std::int64_t p = 0; p < pixels; ++p) sum += at[p * channels];
@@ -156,7 +136,7 @@ void gpu_global_average_slope(const float* slope, float* in_slope, const SampleS
                               std::int64_t samples, CUstream_st* stream) {
   const std::int64_t pixels = std::int64_t{shape.height} * shape.width;
   const std::int64_t channels = shape.channels;
-  enqueue(samples * pixels * channels, "gradient of global average", stream,
+  for_all(samples * pixels * channels, "gradient of global average", stream,
           [=] __device__(std::int64_t i) {
             const std::int64_t sample = i / channels / pixels;
             in_slope[i] = slope[sample * channels + i % channels] / static_cast<float>(pixels);
@@ -166,7 +146,7 @@ void gpu_global_average_slope(const float* slope, float* in_slope, const SampleS
 void gpu_add_shortcut(const float* in, const float* shortcut, float* out, const SampleShape& shape,
                       const SampleShape& source, std::int64_t samples, CUstream_st* stream) {
   const Shortcut map{shape, source};
-  enqueue(samples * shape.size(), "shortcut", stream, [=] __device__(std::int64_t i) {
+  for_all(samples * shape.size(), "shortcut", stream, [=] __device__(std::int64_t i) {
     const std::int64_t from = map.place(i);
     out[i] = from < 0 ? in[i] : in[i] + shortcut[from];
   });
@@ -177,7 +157,7 @@ void gpu_shortcut_slope(const float* slope, float* source_slope, const SampleSha
   const Shortcut map{shape, source};
   const auto bytes = static_cast<std::size_t>(samples * source.size()) * sizeof(float);
   check_cuda(cudaMemsetAsync(source_slope, 0, bytes, stream), "cudaMemsetAsync");
-  enqueue(samples * shape.size(), "gradient of shortcut", stream, [=] __device__(std::int64_t i) {
+  for_all(samples * shape.size(), "gradient of shortcut", stream, [=] __device__(std::int64_t i) {
     const std::int64_t to = map.place(i);
     if (to >= 0) source_slope[to] = slope[i];
   });
@@ -185,7 +165,7 @@ void gpu_shortcut_slope(const float* slope, float* source_slope, const SampleSha
 
 void gpu_softmax(float* scores, const int* labels, float* losses, int* correct,
                  std::int64_t samples, std::int64_t classes, CUstream_st* stream) {
-  enqueue(samples, "softmax", stream, [=] __device__(std::int64_t i) {
+  for_all(samples, "softmax", stream, [=] __device__(std::int64_t i) {
     float* row = scores + i * classes;
     std::int64_t best = 0;
     for (std::int64_t j = 1; j < classes; ++j) {
@@ -202,7 +182,7 @@ void gpu_softmax(float* scores, const int* labels, float* losses, int* correct,
 
 void gpu_softmax_slope(float* probabilities, const int* labels, const float* scale,
                        std::int64_t samples, std::int64_t classes, CUstream_st* stream) {
-  enqueue(samples * classes, "gradient of softmax", stream, [=] __device__(std::int64_t i) {
+  for_all(samples * classes, "gradient of softmax", stream, [=] __device__(std::int64_t i) {
     const float target = i % classes == labels[i / classes] ? 1.0F : 0.0F;
     probabilities[i] = (probabilities[i] - target) * *scale;
   });
@@ -210,7 +190,7 @@ void gpu_softmax_slope(float* probabilities, const int* labels, const float* sca
 
 void gpu_sgd(float rate, float momentum, const float* slope, float* velocity, float* weights,
              std::int64_t count, CUstream_st* stream) {
-  enqueue(count, "update by sgd", stream, [=] __device__(std::int64_t i) {
+  for_all(count, "update by sgd", stream, [=] __device__(std::int64_t i) {
     float step = -rate * slope[i];
     if (velocity != nullptr) step = velocity[i] = momentum * velocity[i] + step;
     weights[i] += step;
@@ -219,7 +199,7 @@ void gpu_sgd(float rate, float momentum, const float* slope, float* velocity, fl
 
 void gpu_adam(const AdamRates<float>& rates, const float* slope, float* mean, float* square,
               float* weights, std::int64_t count, CUstream_st* stream) {
-  enqueue(count, "update by adam", stream, [=] __device__(std::int64_t i) {
+  for_all(count, "update by adam", stream, [=] __device__(std::int64_t i) {
     mean[i] += (slope[i] - mean[i]) * rates.mean_share;
     square[i] += (slope[i] * slope[i] - square[i]) * rates.square_share;
     weights[i] -= rates.step * mean[i] / (sqrtf(square[i]) + rates.epsilon);
@@ -230,8 +210,8 @@ void gpu_hash(const float* values, std::int64_t count, unsigned long long* hash,
               CUstream_st* stream) {
   check_cuda(cudaMemsetAsync(hash, 0, sizeof *hash, stream), "cudaMemsetAsync");
   if (count <= 0) return;
-  const auto blocks = std::clamp<std::int64_t>((count + threads - 1) / threads, 1, 1024);
-  add_hashes<<<static_cast<unsigned>(blocks), threads, 0, stream>>>(values, count, hash);
+  const auto blocks = std::clamp<std::int64_t>((count + gpu_threads - 1) / gpu_threads, 1, 1024);
+  add_hashes<<<static_cast<unsigned>(blocks), gpu_threads, 0, stream>>>(values, count, hash);
   check_cuda(cudaGetLastError(), "hash");
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "training/engines/gpu_array.h"
+#include "training/engines/gpu_batch_norm.h"
 #include "training/engines/gpu_kernels.h"
 
 namespace collbench {
@@ -87,42 +88,30 @@ class GpuConv3x3 final : public Layer<float> {
 
 class GpuBatchNorm final : public Layer<float> {
  public:
-  GpuBatchNorm(const Stage& stage, LayerMemory<float> memory, std::int64_t samples, GpuMath& math)
-      : shape_(stage.out),
+  GpuBatchNorm(const Stage& stage, LayerMemory<float> memory, GpuMath& math)
+      : places_(std::int64_t{stage.out.height} * stage.out.width),
         memory_(memory),
-        math_(math),
-        means_(shape_.channels),
-        inverses_(shape_.channels),
-        in_slope_(samples * shape_.size()) {}
+        stream_(math.stream()),
+        state_(stage.out.channels) {}
 
   void forward(const LayerPass<float>& pass) override {
-    math_.normalise(place(pass), pass.training, pass.in, pass.out);
+    gpu_batch_norm(state_, pass.training, pass.in, pass.out, pass.samples * places_,
+                   memory_.parameters, memory_.statistics, stream_);
   }
-  // cuDNN gives all gradients at once.
   void backward_parameters(const LayerPass<float>& pass, float* slope) override {
-    math_.normalise_slopes(place(pass), pass.in, slope, memory_.gradients,
-                           memory_.gradients + shape_.channels, in_slope_.data());
+    gpu_batch_norm_parameter_slopes(state_, pass.in, slope, pass.samples * places_,
+                                    memory_.gradients, stream_);
   }
-  void backward_data(const LayerPass<float>& pass, const float* /*slope*/,
-                     float* in_slope) override {
-    gpu_copy(in_slope_.data(), in_slope, pass.samples * shape_.size(), math_.stream());
+  void backward_data(const LayerPass<float>& pass, const float* slope, float* in_slope) override {
+    gpu_batch_norm_in_slope(state_, pass.in, slope, in_slope, pass.samples * places_,
+                            memory_.parameters, stream_);
   }
 
  private:
-  GpuNormalisation place(const LayerPass<float>& pass) {
-    const std::int64_t channels = shape_.channels;
-    return {pass.samples,       shape_,
-            memory_.parameters, memory_.parameters + channels,
-            memory_.statistics, memory_.statistics + channels,
-            means_.data(),      inverses_.data()};
-  }
-
-  SampleShape shape_;
+  std::int64_t places_;  // of a sample
   LayerMemory<float> memory_;
-  GpuMath& math_;
-  GpuArray<float> means_;
-  GpuArray<float> inverses_;
-  GpuArray<float> in_slope_;
+  CUstream_st* stream_;
+  GpuBatchNormState state_;
 };
 
 class GpuWeightless : public Layer<float> {
@@ -182,14 +171,14 @@ class GpuAdd final : public GpuWeightless {
 }  // namespace
 
 std::unique_ptr<Layer<float>> make_gpu_layer(const Stage& stage, LayerMemory<float> memory,
-                                             std::int64_t samples, GpuMath& math) {
+                                             GpuMath& math) {
   switch (stage.spec.kind) {
     case LayerKind::dense:
       return std::make_unique<GpuDense>(stage, memory, math);
     case LayerKind::conv3x3:
       return std::make_unique<GpuConv3x3>(stage, memory, math);
     case LayerKind::batch_norm:
-      return std::make_unique<GpuBatchNorm>(stage, memory, samples, math);
+      return std::make_unique<GpuBatchNorm>(stage, memory, math);
     case LayerKind::relu:
       return std::make_unique<GpuRelu>(stage, math);
     case LayerKind::max_pool2x2:

@@ -10,9 +10,8 @@
 
 namespace collbench {
 
-/// Of a stage that is not fused with others. `math` must outlive it, and `samples` are the most of
-/// a pass. Throws as GpuMath does.
+/// Of a stage that is not fused with others. `math` must outlive it. Throws as GpuMath does.
 std::unique_ptr<Layer<float>> make_gpu_layer(const Stage& stage, LayerMemory<float> memory,
-                                             std::int64_t samples, GpuMath& math);
+                                             GpuMath& math);
 
 }  // namespace collbench

@@ -75,7 +75,6 @@ struct Functions {
   COLLBENCH_CHECK(dnn, cudnnCreateTensorDescriptor);
   COLLBENCH_FIND(dnn, cudnnDestroyTensorDescriptor);
   COLLBENCH_CHECK(dnn, cudnnSetTensor4dDescriptor);
-  COLLBENCH_CHECK(dnn, cudnnDeriveBNTensorDescriptor);
   COLLBENCH_CHECK(dnn, cudnnCreateFilterDescriptor);
   COLLBENCH_FIND(dnn, cudnnDestroyFilterDescriptor);
   COLLBENCH_CHECK(dnn, cudnnSetFilter4dDescriptor);
@@ -89,9 +88,6 @@ struct Functions {
   COLLBENCH_CHECK(dnn, cudnnConvolutionForward);
   COLLBENCH_CHECK(dnn, cudnnConvolutionBackwardData);
   COLLBENCH_CHECK(dnn, cudnnConvolutionBackwardFilter);
-  COLLBENCH_CHECK(dnn, cudnnBatchNormalizationForwardTraining);
-  COLLBENCH_CHECK(dnn, cudnnBatchNormalizationForwardInference);
-  COLLBENCH_CHECK(dnn, cudnnBatchNormalizationBackward);
   COLLBENCH_FIND(blas, cublasGetStatusString);
   COLLBENCH_CHECK(blas, cublasCreate_v2);
   COLLBENCH_FIND(blas, cublasDestroy_v2);
@@ -136,14 +132,6 @@ TensorDescriptor tensor_of(std::int64_t samples, const SampleShape& shape) {
   call.cudnnSetTensor4dDescriptor(tensor.get(), CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT,
                                   static_cast<int>(samples), shape.channels, shape.height,
                                   shape.width);
-  return tensor;
-}
-
-// What batch normalisation keeps for each channel of such values, as cuDNN wants it.
-TensorDescriptor channels_of(const TensorDescriptor& values) {
-  const Functions& call = functions();
-  auto tensor = described(call.cudnnCreateTensorDescriptor, call.cudnnDestroyTensorDescriptor);
-  call.cudnnDeriveBNTensorDescriptor(tensor.get(), values.get(), CUDNN_BATCHNORM_SPATIAL);
   return tensor;
 }
 
@@ -312,32 +300,6 @@ void GpuMath::column_sums(const float* in, float* out, std::int64_t rows, std::i
 
 std::unique_ptr<GpuConvolution> GpuMath::convolution(const Stage& stage, std::int64_t samples) {
   return std::make_unique<CudnnConvolution>(parts_->dnn, stage, samples, parts_->device);
-}
-
-void GpuMath::normalise(const GpuNormalisation& norm, bool training, const float* in, float* out) {
-  const TensorDescriptor values = tensor_of(norm.samples, norm.shape);
-  const TensorDescriptor channels = channels_of(values);
-  if (!training) {
-    functions().cudnnBatchNormalizationForwardInference(
-        parts_->dnn, CUDNN_BATCHNORM_SPATIAL, &one, &zero, values.get(), in, values.get(), out,
-        channels.get(), norm.factors, norm.shifts, norm.moving_means, norm.moving_variances,
-        batch_norm_epsilon);
-    return;
-  }
-  functions().cudnnBatchNormalizationForwardTraining(
-      parts_->dnn, CUDNN_BATCHNORM_SPATIAL, &one, &zero, values.get(), in, values.get(), out,
-      channels.get(), norm.factors, norm.shifts, 1 - batch_norm_keep, norm.moving_means,
-      norm.moving_variances, batch_norm_epsilon, norm.means, norm.inverses);
-}
-
-void GpuMath::normalise_slopes(const GpuNormalisation& norm, const float* in, const float* slope,
-                               float* shift_slopes, float* factor_slopes, float* in_slope) {
-  const TensorDescriptor values = tensor_of(norm.samples, norm.shape);
-  const TensorDescriptor channels = channels_of(values);
-  functions().cudnnBatchNormalizationBackward(
-      parts_->dnn, CUDNN_BATCHNORM_SPATIAL, &one, &zero, &one, &zero, values.get(), in,
-      values.get(), slope, values.get(), in_slope, channels.get(), norm.factors, factor_slopes,
-      shift_slopes, batch_norm_epsilon, norm.means, norm.inverses);
 }
 
 }  // namespace collbench

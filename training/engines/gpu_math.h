@@ -1,4 +1,4 @@
-// Convolutions, batch normalisation and matrix products on a GPU: cuDNN's and cuBLAS's own.
+// Convolutions and matrix products on a GPU: cuDNN's and cuBLAS's own.
 //
 // Both libraries are loaded at run time, libcudnn.so.9 and libcublas.so.13 (or .12), so that a
 // program with this engine also starts where they are not. Everything is f32, deterministic, and
@@ -30,18 +30,6 @@ class GpuConvolution {
   virtual void in_slope(const float* slope, const float* kernel, float* in_slope) = 0;
 };
 
-/// Where batch normalisation keeps what, a number for each channel.
-struct GpuNormalisation {
-  std::int64_t samples = 0;
-  SampleShape shape;
-  const float* shifts = nullptr;
-  const float* factors = nullptr;
-  float* moving_means = nullptr;
-  float* moving_variances = nullptr;
-  float* means = nullptr;     // of the batch, from forward to backward
-  float* inverses = nullptr;  // of its standard deviation, the same
-};
-
 /// Thread safety: one thread. Throws TransportError in the libraries' words.
 class GpuMath {
  public:
@@ -64,11 +52,6 @@ class GpuMath {
   void column_sums(const float* in, float* out, std::int64_t rows, std::int64_t columns);
 
   std::unique_ptr<GpuConvolution> convolution(const Stage& stage, std::int64_t samples);
-
-  void normalise(const GpuNormalisation& norm, bool training, const float* in, float* out);
-  /// The gradients of shifts, factors and input.
-  void normalise_slopes(const GpuNormalisation& norm, const float* in, const float* slope,
-                        float* shift_slopes, float* factor_slopes, float* in_slope);
 
  private:
   class Parts;

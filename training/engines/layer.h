@@ -31,7 +31,7 @@ inline constexpr double batch_norm_epsilon = 0.001;
 
 /// A moving average after one more batch.
 template <class T>
-void move_batch_norm_average(T& average, double batch) {
+constexpr void move_batch_norm_average(T& average, double batch) {
   average = static_cast<T>(batch_norm_keep * static_cast<double>(average) +
                            (1 - batch_norm_keep) * batch);
 }

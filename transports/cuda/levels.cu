@@ -58,6 +58,12 @@ class LevelArrays {
 template <class Element, class Op>
 __global__ void __launch_bounds__(threads_per_block)
     play_level(const __grid_constant__ LevelArguments arguments) {
+#if __CUDA_ARCH__ >= 900
+  // This kernel may have been started before the one that it follows has ended: until that has, and
+  // then the next one may be.
+  cudaGridDependencySynchronize();
+  cudaTriggerProgrammaticLaunchCompletion();
+#endif
   constexpr std::int64_t lanes = device_group_bytes / sizeof(typename Element::Stored);
   const LevelArrays arrays(arguments, static_cast<int>(blockIdx.y));
   const std::int64_t tile = arguments.tile / sizeof(typename Element::Stored);
@@ -122,11 +128,38 @@ dim3 grid_of(const LevelArguments& arguments, const DeviceCommands& commands,
   return dim3(static_cast<unsigned>(most), static_cast<unsigned>(level.pieces.size()));
 }
 
+// Whether the current device starts a kernel while the one that it follows still runs.
+bool starts_early() {
+  int device = 0;
+  int major = 0;
+  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
+  check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
+             "cudaDeviceGetAttribute");
+  return CUDART_VERSION >= 12030 && major >= 9;
+}
+
+void follow(CUgraph_st* graph, CUgraphNode_st* before, CUgraphNode_st* node) {
+#if CUDART_VERSION >= 12030
+  cudaGraphEdgeData early{};
+  early.from_port = cudaGraphKernelNodePortProgrammatic;
+  early.type = cudaGraphDependencyTypeProgrammatic;
+#if CUDART_VERSION >= 13000
+  check_cuda(cudaGraphAddDependencies(graph, &before, &node, &early, 1),
+             "cudaGraphAddDependencies");
+#else
+  check_cuda(cudaGraphAddDependencies_v2(graph, &before, &node, &early, 1),
+             "cudaGraphAddDependencies");
+#endif
+#else
+  check_cuda(cudaGraphAddDependencies(graph, &before, &node, 1), "cudaGraphAddDependencies");
+#endif
+}
+
 }  // namespace
 
 CUgraphNode_st* add_cuda_level(CUgraph_st* graph, std::span<CUgraphNode_st* const> before,
-                               const DeviceCommands& commands, const DeviceLevel& level,
-                               const DeviceBases& bases) {
+                               bool same_device, const DeviceCommands& commands,
+                               const DeviceLevel& level, const DeviceBases& bases) {
   LevelArguments arguments = arguments_of(commands, level, bases);
   void* parameters[] = {&arguments};
   cudaKernelNodeParams kernel{};
@@ -137,8 +170,11 @@ CUgraphNode_st* add_cuda_level(CUgraph_st* graph, std::span<CUgraphNode_st* cons
   kernel.blockDim = dim3(threads_per_block);
   kernel.kernelParams = parameters;
   cudaGraphNode_t node = nullptr;
-  check_cuda(cudaGraphAddKernelNode(&node, graph, before.data(), before.size(), &kernel),
-             "cudaGraphAddKernelNode");
+  const bool early = before.size() == 1 && same_device && starts_early();
+  check_cuda(
+      cudaGraphAddKernelNode(&node, graph, before.data(), early ? 0 : before.size(), &kernel),
+      "cudaGraphAddKernelNode");
+  if (early) follow(graph, before[0], node);
   return node;
 }
 

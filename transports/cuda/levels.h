@@ -20,10 +20,10 @@ namespace collbench {
 /// The bases of all ranks' memories, by rank * device_places + place.
 using DeviceBases = std::vector<std::byte*>;
 
-/// Adds `level` to `graph`, for the current device and after all of `before`. Throws TransportError
-/// with CUDA's words.
+/// Adds `level` to `graph`, for the current device and after all of `before`; `same_device`:
+/// those are the device's, too. Throws TransportError with CUDA's words.
 CUgraphNode_st* add_cuda_level(CUgraph_st* graph, std::span<CUgraphNode_st* const> before,
-                               const DeviceCommands& commands, const DeviceLevel& level,
-                               const DeviceBases& bases);
+                               bool same_device, const DeviceCommands& commands,
+                               const DeviceLevel& level, const DeviceBases& bases);
 
 }  // namespace collbench

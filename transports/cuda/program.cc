@@ -36,15 +36,19 @@ class GraphBuilder {
 
   CUgraphExec_st* build() {
     const std::vector<int> place_of = places_of_ranks(places_, commands_.ranks);
+    const std::vector<DeviceLevel> levels =
+        levels_of(commands_, place_of, static_cast<int>(places_.size()));
     std::vector<cudaGraphNode_t> nodes;
-    for (const DeviceLevel& level :
-         levels_of(commands_, place_of, static_cast<int>(places_.size()))) {
+    for (const DeviceLevel& level : levels) {
+      const bool same_device = std::ranges::all_of(level.before, [&](std::int32_t b) {
+        return levels[static_cast<std::size_t>(b)].place == level.place;
+      });
       std::vector<cudaGraphNode_t> before;
       for (const std::int32_t b : level.before)
         before.push_back(nodes[static_cast<std::size_t>(b)]);
       check_cuda(cudaSetDevice(places_[static_cast<std::size_t>(level.place)].device),
                  "cudaSetDevice");
-      nodes.push_back(add_cuda_level(graph_, before, commands_, level, bases_));
+      nodes.push_back(add_cuda_level(graph_, before, same_device, commands_, level, bases_));
     }
     check_cuda(cudaSetDevice(places_[0].device), "cudaSetDevice");
     cudaGraphExec_t ready = nullptr;
