@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -66,12 +67,14 @@ class CudaProcess final : public CudaProcessCommunicator {
     if (!found.unavailable.empty()) throw Unavailable(found.unavailable);
     place_.device = options.where.device;
     place_.ranks = {rank()};
-    device_name_ = found.devices.at(static_cast<std::size_t>(place_.device)).name;
+    const CudaDevice& device = found.devices.at(static_cast<std::size_t>(place_.device));
+    device_name_ = device.name;
     use_cuda_device(place_.device);
     late_.emplace(neighbours_.late_page(), static_cast<std::size_t>(page_bytes));
     check_cuda(cudaStreamCreateWithFlags(&place_.stream, cudaStreamNonBlocking),
                "cudaStreamCreateWithFlags");
     show_flags();
+    count_ranks_on_device(device.pci_bus_id);
   }
   ~CudaProcess() override {
     // Its kernel may still write to the other ranks; if they are lost, `late` ends it.
@@ -129,6 +132,14 @@ class CudaProcess final : public CudaProcessCommunicator {
         copy_to_cuda(place_.device, copies.data(), copies.size() * sizeof(std::byte*));
   }
 
+  // MPS runs the kernels of several processes at the same time: all must fit on the device, for
+  // each waits for the others.
+  void count_ranks_on_device(const std::string& pci_bus_id) {
+    const auto mine = static_cast<std::int64_t>(std::hash<std::string>()(pci_bus_id));
+    const std::vector<std::int64_t> all = neighbours_.gather({&mine, 1});
+    ranks_on_device_ = static_cast<int>(std::count(all.begin(), all.end(), mine));
+  }
+
   void play(const CudaCall& call, Region in, Region out) override {
     if (!broken_.empty()) throw TransportError("the GPU cannot go on after: " + broken_);
     try {
@@ -159,7 +170,7 @@ class CudaProcess final : public CudaProcessCommunicator {
     require(!program.commands.uses_stage || size <= staged,
             fmt::format("vectors of {} were not foreseen, only of up to {}", to_string(size),
                         to_string(staged)));
-    const std::int64_t mine = most_lanes(program.commands, {&place_, 1});
+    const std::int64_t mine = most_lanes(program.commands, {&place_, 1}, ranks_on_device_);
     const std::vector<std::int64_t> lanes = neighbours_.gather({&mine, 1});
     program.rows.emplace(program.commands, std::span(&place_, 1), DeviceStart::apart,
                          static_cast<int>(*std::min_element(lanes.begin(), lanes.end())));
@@ -220,6 +231,7 @@ class CudaProcess final : public CudaProcessCommunicator {
   std::optional<RegisteredHostMemory> late_;
   std::deque<RegisteredHostMemory> stages_;  // by rank; none where all reach all
   CudaPlace place_;
+  int ranks_on_device_ = 1;          // of all processes
   std::uint64_t started_ = 0;        // numbers of rows so far, the same on all ranks
   std::vector<std::byte*> scratch_;  // by rank
   Bytes scratch_size_;

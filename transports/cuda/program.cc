@@ -100,11 +100,12 @@ void CudaGraph::launch(std::span<const CudaPlace> places) const {
   check_cuda(cudaGraphLaunch(graph_, places[0].stream), "cudaGraphLaunch");
 }
 
-int most_lanes(const DeviceCommands& commands, std::span<const CudaPlace> places) {
+int most_lanes(const DeviceCommands& commands, std::span<const CudaPlace> places,
+               int ranks_on_device) {
   int most = most_flag_lanes;
   for (const CudaPlace& place : places) {
     check_cuda(cudaSetDevice(place.device), "cudaSetDevice");
-    const int ranks = static_cast<int>(place.ranks.size());
+    const int ranks = std::max(static_cast<int>(place.ranks.size()), ranks_on_device);
     most = std::min(most, most_cuda_lanes(commands.type, commands.op, ranks));
   }
   return most;

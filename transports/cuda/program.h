@@ -49,8 +49,10 @@ class CudaGraph {
   CUgraphExec_st* graph_ = nullptr;
 };
 
-/// How many lanes these devices can run at a time. Throws Unavailable if not even one.
-int most_lanes(const DeviceCommands& commands, std::span<const CudaPlace> places);
+/// How many lanes these devices can run at a time, each with the ranks of its place or, where
+/// several processes have it, with `ranks_on_device`. Throws Unavailable if not even one.
+int most_lanes(const DeviceCommands& commands, std::span<const CudaPlace> places,
+               int ranks_on_device = 0);
 
 /// Rows on all devices, for whatever buffers. Thread safety: none.
 class CudaRowTables {
