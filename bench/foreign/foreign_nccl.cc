@@ -11,8 +11,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "bench/foreign/foreign_readers.h"
 #include "bench/foreign/benchmark_command.h"
+#include "bench/foreign/foreign_readers.h"
 #include "core/error.h"
 #include "core/parse.h"
 

@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "training/engines/gpu_batch_norm.h"
-#include "training/engines/gpu_for_all.h"
+#include "training/engines/gpu_for_all.inc"
 #include "training/engines/layer.h"
 
 namespace collbench {

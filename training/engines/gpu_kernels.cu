@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "training/engines/gpu_for_all.h"
+#include "training/engines/gpu_for_all.inc"
 #include "training/engines/gpu_kernels.h"
 
 namespace collbench {
