@@ -148,12 +148,10 @@ std::vector<Prediction> predict_each(const CostSetting& setting, const Ladder& p
   std::vector<Prediction> predictions;
   for (std::size_t k = 0; k < protocols.size(); ++k) {
     const CostTerms last = clocks[k].latest();
-    const bool tracks = setting.tracks.size() > 1;
-    const double spare = tracks ? last.bandwidth : last.sum();
     const double on_wire = busy * message_cost(costs, protocols[k], 0, 0).wire_factor;
     Prediction sum;
     sum.latency = Seconds{last.latency};
-    sum.bandwidth = Seconds{last.bandwidth + std::max(0.0, on_wire - spare)};
+    sum.bandwidth = Seconds{last.bandwidth + std::max(0.0, on_wire - last.sum())};
     sum.reduction = Seconds{last.reduction};
     sum.overhead = costs.per_collective;
     sum.bottleneck = link;

@@ -1,17 +1,21 @@
 // The analytic cost model: how long an all-reduce takes by a schedule on a machine, in milliseconds
 // of computing for 65,536 ranks.
 //
-// A message takes its latency, then its bytes flow at the rate of the link on its way that the
-// round loads most (or at its cap, if that is less), after those of its sender's earlier messages
-// to the same receiver; then its receiver reduces. Senders never wait: this is Posting::eager of
-// the engines. With rendezvous, a message also waits for its receiver, which takes as long where
-// all ranks enter their rounds together and no link is contended, and longer where some lag behind.
-// A rank enters a round of a track when the last message of the round before has arrived, so ranks
-// and tracks drift apart; but no link can be busy for longer than the whole takes, or, where
-// tracks share links, than the whole takes but for its latencies and reductions. The terms are
-// those of the path of messages that ends last.
+// A message takes its latency, then its bytes flow at the rate of the link on its way that is
+// loaded most at its stage (or at its cap, if that is less), after those of its sender's earlier
+// messages to the same receiver; then its receiver reduces. Senders never wait: this is
+// Posting::eager of the engines. With rendezvous, a message also waits for its receiver, which
+// takes as long where all ranks enter their rounds together and no link is contended, and longer
+// where some lag behind. A rank enters a round of a track when the last message of the round before
+// has arrived, so ranks and tracks drift apart; but no link can be busy for longer than the whole
+// takes. The terms are those of the path of messages that ends last.
 //
-// Exact if no link carries messages of two rounds or pairs at once; of those that meet, only their
+// The stage of a message is one after the stages of what its sender has received, or has sent to
+// the same receiver: dependencies, not rounds, say which messages of a track flow at once. A rank
+// that receives nothing in a round sends in the next one at once, as the root of a broadcast does.
+// Of what other tracks send at the same stage, half is taken to be in the way.
+//
+// Exact if no link carries messages of two stages or tracks at once; of those that meet, only their
 // total load is seen. Alike rounds (algorithms/schedule.h) are looked at once: where ranks receive
 // from one other rank each they are added up by doubling, elsewhere the first 4 million messages
 // are followed and the rest extrapolated.

@@ -46,8 +46,9 @@ struct CostMessage {
   int level = 0;         // of its route
   double bytes = 0;      // of the payload
   double latency = 0;    // of its route, seconds
-  double busy = 0;       // the busiest link on its way, seconds for the payloads of the round
+  double busy = 0;       // the busiest link on its way, seconds for the payloads of its stage
   double reduction = 0;  // of its receiver, seconds
+  bool repeats = false;  // not the first of its round between these two
 };
 
 // What is sent in one round.
@@ -79,14 +80,22 @@ struct CostSetting {
   std::vector<int> rounds;            // to look at: the first of each run
 };
 
+// A round of which not yet all is known: what is sent at its stages, with it.
+struct StagedRound {
+  std::size_t index = 0;  // of CostSetting::rounds
+  RoundTraffic traffic;
+  std::vector<RouteTable::Route> routes;  // of each message, by
+  const RouteTable* table = nullptr;
+  std::vector<int> stages;  // of each message
+};
+
 // What one thread needs to look at rounds, of several schedules one after the other or of one.
 struct RoundSpace {
   RoundSpace(const Topology& topology, std::span<const Host> placement, bool for_several = true)
       : table(topology, placement, for_several) {}
 
   RouteTable table;
-  RoundTraffic traffic;
-  std::vector<RouteTable::Route> routes;  // of the messages of a track
+  std::vector<StagedRound> waiting;
   std::vector<CostEdge> edges;
 };
 
@@ -115,9 +124,9 @@ struct RoundMessages {
 };
 RoundMessages count_messages(const RoundTraffic& traffic, int positions);
 
-/// Replaces `edges` by what the messages cost with a protocol, which may be null: at most one edge
-/// per pair of positions that follow each other in `traffic`. `counted` may be empty where messages
-/// have no gaps.
+/// Replaces `edges` by what the messages cost with a protocol, which may be null: one edge per pair
+/// of positions, as each of its messages is priced with the load of all. `counted` may be empty
+/// where messages have no gaps.
 void price(const RoundTraffic& traffic, const RoundMessages& counted, const Costs& costs,
            const Protocol* protocol, std::vector<CostEdge>& edges);
 

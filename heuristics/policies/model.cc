@@ -2,6 +2,7 @@
 // machine's ladder, and what its switches add.
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <future>
 #include <thread>
 #include <utility>
@@ -64,23 +65,45 @@ std::string terms_of(const Prediction& p, const Machine& machine) {
   return text;
 }
 
+constexpr Bytes least_piece{512};  // less is never worth a message of a ring or a train
+constexpr int pieces_unasked = 8;  // `segments` of trees, if not given
+constexpr double most_pieces = 256;
+
+/// Whether pieces of the vector follow each other through trees, and how many is left open.
+bool leaves_pieces_open(const AlgorithmSpec& spec) {
+  const bool is_tree = spec.name == "tree" || spec.name == "double-tree";
+  return is_tree && spec.options.count("segments") == 0;
+}
+
+/// How many pieces trains should have that are predicted with those of the registry. One of p takes
+/// fill + p rounds of latency + bandwidth / p each: least where p * p = fill * bandwidth / latency.
+int better_pieces(const Schedule& schedule, const Prediction& predicted, Bytes bytes) {
+  const double rounds = schedule.rounds();
+  const double latency = predicted.latency.count() / rounds;
+  const double bandwidth = predicted.bandwidth.count() / rounds * pieces_unasked;
+  const double train = static_cast<double>(bytes.count) * pieces_unasked / schedule.chunks();
+  const double most = std::min(most_pieces, train / static_cast<double>(least_piece.count));
+  if (latency <= 0 || most <= 1) return 1;
+  const double fill = std::max(0.0, rounds - pieces_unasked);
+  const double best = std::clamp(std::sqrt(fill * bandwidth / latency), 1.0, most);
+  return 1 << static_cast<int>(std::log2(best) + 0.5);
+}
+
 /// Where ranks are on several nodes. As NCCL plays, each rank of a node is the one that leaves it
-/// for a share of the vector, so that all adapters are used; short vectors go through trees uncut.
+/// for a share of the vector, so that all adapters are used.
 /// Inside a node all pairs exchange at once: the fewest rounds through a switch, and all links of a
 /// full mesh.
 constexpr int most_ways_out = 8;
-constexpr Bytes least_piece{512};  // less is never worth a message of a ring or a train
 void add_between_nodes(const Question& question, std::vector<std::string>& names) {
   const Layout& layout = question.machine->topology.layout();
   const int nodes = nodes_of(layout, question.workers);
   if (nodes < 2) return;
   const int channels = std::min(layout.dims.front(), most_ways_out);
-  names.push_back(fmt::format("double-tree:channels={}:segments=1", channels));
+  names.push_back(fmt::format("double-tree:channels={}", channels));
   names.emplace_back("hierarchical:inner=direct:outer=direct");
   if (nodes > 2) names.emplace_back("hierarchical:inner=direct:outer=circulant");
   if (question.bytes < least_piece * (channels * question.workers)) return;
   names.push_back(fmt::format("ring:channels={}", channels));
-  names.push_back(fmt::format("double-tree:channels={}", channels));
 }
 
 /// All of the registry that is available under some name, and what is listed with options.
@@ -135,17 +158,17 @@ class ModelPolicy {
       const bool as_asked =
           known != name || name == rings_over_wires || name == synthesised_row().name;
       found.algorithm = as_asked ? known : to_string(spec);
-      const Schedule schedule = make_schedule(spec, question_.workers, question_.bytes,
-                                              {question_.collective, 0, question_.counts});
+      const Schedule schedule = made(spec);
       const double messages = messages_to_look_at(schedule);
       // A candidate that was named explicitly is predicted whatever it costs.
       require(!question_.available.empty() || messages <= most_messages,
               fmt::format("about {:.3g} messages, each unlike the others, are too many to predict; "
                           "name it as available to have it predicted",
                           messages));
-      take_fastest_rung(schedule, space, found);
-      if (spec.name == synthesised_row().name && question_.counts.empty())
-        take_expected(spec, found);
+      const Prediction predicted = take_fastest_rung(schedule, space, found);
+      if (question_.available.empty() && leaves_pieces_open(spec)) {
+        try_pieces(spec, better_pieces(schedule, predicted, question_.bytes), space, found);
+      }
     } catch (const InvalidArgument& e) {
       found.refused = e.what();
     }
@@ -169,7 +192,22 @@ class ModelPolicy {
   }
 
  private:
-  void take_fastest_rung(const Schedule& schedule, RoundSpace* space, Candidate& found) const {
+  Schedule made(const AlgorithmSpec& spec) const {
+    return make_schedule(spec, question_.workers, question_.bytes,
+                         {question_.collective, 0, question_.counts});
+  }
+
+  /// Takes that many pieces if they are faster.
+  void try_pieces(AlgorithmSpec spec, int pieces, RoundSpace* space, Candidate& found) const {
+    if (pieces == pieces_unasked) return;
+    spec.options.emplace("segments", std::to_string(pieces));
+    Candidate other{to_string(spec), "", {}, "", ""};
+    take_fastest_rung(made(spec), space, other);
+    if (*other.time < *found.time) found = std::move(other);
+  }
+
+  Prediction take_fastest_rung(const Schedule& schedule, RoundSpace* space,
+                               Candidate& found) const {
     VectorSpec work;
     work.type = question_.type;
     work.count = question_.bytes.count / size_of(question_.type);
@@ -182,21 +220,7 @@ class ModelPolicy {
     found.time = least.time();
     if (!machine_.costs.protocols.empty()) found.protocol = machine_.costs.protocols[rung].name;
     found.terms = terms_of(least, machine_);
-  }
-
-  /// What synth itself expects: predict() adds up the rounds of a track, and does not see that
-  /// other tracks use the links meanwhile.
-  void take_expected(const AlgorithmSpec& spec, Candidate& found) const {
-    const Seconds time =
-        synthesised(spec, question_.workers, question_.bytes, question_.collective).expected +
-        machine_.costs.per_collective;
-    if (time >= *found.time) return;
-    const Protocol* protocol = protocol_of_large(machine_.costs);
-    found.time = time;
-    found.protocol = protocol != nullptr ? protocol->name : "";
-    found.terms = fmt::format("overhead {} + rounds that overlap {}",
-                              to_string(machine_.costs.per_collective),
-                              to_string(time - machine_.costs.per_collective));
+    return least;
   }
 
   const Question& question_;

@@ -11,7 +11,7 @@
 //   trees      t_start + 2 S t_step + 2 L t_round + 2 S fill min(n, 64 KiB)
 //              + 2 n (1 - 1/p) / min(q, D or 2 D) bytes
 //
-// MPI's own recursive doubling, ring, reduce-and-broadcast and linear go through the host: h_*.
+// MPI's own recursive doubling, ring, reduce-and-broadcast and linear go through the host: o_*.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -44,12 +44,12 @@ enum TorusConstant : std::size_t {
   t_step,
   t_round,
   t_fill,
-  h_start,
-  h_round,
-  h_rendezvous,
-  h_byte,
-  h_tree_round,
-  h_tree_byte,
+  o_start,
+  o_round,
+  o_rendezvous,
+  o_byte,
+  o_tree_round,
+  o_tree_byte,
 };
 
 constexpr std::array<NetworkConstant, 26> torus_constants{{
@@ -198,16 +198,16 @@ double host_time(const PlayedMethod& played, const TorusShape& shape, double byt
   const auto nodes = static_cast<int>(shape.nodes);
   const PlayedMethod real = played_for(played, nodes, bytes, 4);
   if (real.form == PlayedForm::tree) {
-    return c[h_start] +
+    return c[o_start] +
            shape.rounds *
-               (c[h_tree_round] + c[h_rendezvous] * share_beyond(bytes, torus_eager, 3)) +
-           c[h_tree_byte] * bytes;
+               (c[o_tree_round] + c[o_rendezvous] * share_beyond(bytes, torus_eager, 3)) +
+           c[o_tree_byte] * bytes;
   }
-  double time = c[h_start];
+  double time = c[o_start];
   for (const MessageRound& round : message_rounds(real, nodes, bytes)) {
     time +=
-        round.count * (c[h_round] + c[h_rendezvous] * share_beyond(round.bytes, torus_eager, 3) +
-                       c[h_byte] * round.bytes);
+        round.count * (c[o_round] + c[o_rendezvous] * share_beyond(round.bytes, torus_eager, 3) +
+                       c[o_byte] * round.bytes);
   }
   return time;
 }

@@ -232,54 +232,6 @@ TEST(PolicyTest, TheModelSendsToNoHundredPeersAtOnceOverANetwork) {
   }
 }
 
-/// Those whose names begin so, fastest first.
-std::vector<Candidate> candidates_of(const Answer& answer, std::string_view begin) {
-  std::vector<Candidate> found;
-  for (const Candidate& each : answer.candidates) {
-    if (each.algorithm.starts_with(begin)) found.push_back(each);
-  }
-  return found;
-}
-
-Answer model_of(const char* name, int ranks, Bytes bytes) {
-  const Machine cluster = machine(name, ranks);
-  Question question = question_of(bytes, ranks);
-  question.machine = &cluster;
-  return ask(find_policy("model"), question);
-}
-
-// A flat ring leaves a node through one adapter of eight.
-TEST(PolicyTest, BetweenNodesRingsAndTreesThatUseEveryAdapterAreCandidates) {
-  const Answer large = model_of("cluster:8xdgx-h100", 64, 1_GiB);
-  EXPECT_EQ(large.algorithm, "ring:channels=8:node=8");
-  // 370 GB/s of bus bandwidth is what NCCL's rings reach there: NVIDIA GTC24 S62129, slide 12.
-  EXPECT_NEAR(2.0 * 63 / 64 * (1 << 30) / large.candidates[0].time->count(), 370e9, 37e9);
-
-  const Answer small = model_of("cluster:8xdgx-h100", 64, 1_KiB);
-  const auto trees = candidates_of(small, "double-tree");
-  EXPECT_EQ(trees.at(0).algorithm, "double-tree:channels=8:node=8:segments=1");
-  EXPECT_LT(*trees[0].time, 0.6 * *trees.at(1).time)
-      << "pieces of 64 bytes are not worth a message";
-  EXPECT_THAT(candidates_of(small, "ring:channels"), IsEmpty()) << "nor are pieces of 2 bytes";
-}
-
-TEST(PolicyTest, InsideNodesThatAreAFullMeshEveryLinkIsUsed) {
-  const Answer middle = model_of("cluster:2xmi300x", 16, 1_MiB);
-  EXPECT_EQ(middle.algorithm, "hierarchical:dims=8x2:inner=direct:outer=direct");
-  const Answer large = model_of("cluster:2xmi300x", 16, 1_GiB);
-  EXPECT_EQ(large.algorithm, "ring:channels=8:node=8");
-  EXPECT_GT(2.0 * 15 / 16 * (1 << 30) / large.candidates[0].time->count(), 0.85 * 8 * 50e9);
-}
-
-TEST(PolicyTest, OneNodeAndANetworkWithoutNodesHaveNoCandidatesForNodes) {
-  for (const char* name : {"dgx-h100", "star:8,100Gbps,5us"}) {
-    const Answer answer = model_of(name, 8, 1_MiB);
-    EXPECT_EQ(candidates_of(answer, "double-tree").size(), 1U) << name;
-    EXPECT_THAT(candidates_of(answer, "hierarchical:"), IsEmpty()) << name;
-    EXPECT_THAT(candidates_of(answer, "ring:"), IsEmpty()) << name;
-  }
-}
-
 TEST(PolicyTest, AutoAsksTheModelWhereNothingIsMeasured) {
   const Machine star = machine("star:16,100Gbps,5us");
   const std::vector<MeasuredTime> times{row("ring", 1_KiB, 10)};

@@ -169,6 +169,23 @@ TEST(Predict, ALadderIsWhatEachProtocolAloneGives) {
   EXPECT_EQ(one[0].time(), predict(ring, machine, in_order(12), workload).time());
 }
 
+TEST(Predict, MessagesBetweenTwoRanksInOneRoundShareTheirLinkOnce) {
+  // Both trees of four ranks use the link from 1 to 2, one up and one down, each with 8 segments of
+  // an eighth of half of the vector: the link is never idle.
+  const Machine machine{fully_connected(4, wire(rate, 0)), {}, "", ""};
+  const double bytes = 1 << 20;
+  expect_seconds(predicted("double-tree", 4, bytes, machine).time(), bytes / rate, "time");
+}
+
+TEST(Predict, WhatARankSendsInRoundsWithoutReceivingFlowsAtOnce) {
+  // The sum goes up in 3 rounds. Then rank 0 sends to three at once, the last of which sends to two
+  // at once, of which one sends on.
+  const double bytes = 1 << 20;
+  const Prediction eight = predicted("binomial", 8, bytes, star_machine(8));
+  expect_seconds(eight.bandwidth, (3 + 3 + 2 + 1) * bytes / rate, "bandwidth");
+  expect_seconds(eight.latency, 6 * alpha, "latency");
+}
+
 // Few ranks remember their routes, more of them do not; neither changes a prediction.
 TEST(Predict, SchedulesThatShareRoutesAreTimedAsAloneAndAskForEachRouteOnce) {
   for (const int ranks : {12, 600}) {
@@ -194,7 +211,9 @@ TEST(Predict, SchedulesThatShareRoutesAreTimedAsAloneAndAskForEachRouteOnce) {
             predict_ladder(schedule, machine, placement, workload, &space).front();
         EXPECT_EQ(shared.time(), alone.time()) << spec << ", " << ranks << " ranks";
         EXPECT_EQ(shared.bottleneck, alone.bottleneck) << spec;
-        if (ranks == 12 && again == 1) EXPECT_EQ(asked, 0) << spec;
+        if (ranks == 12 && again == 1) {
+          EXPECT_EQ(asked, 0) << spec;
+        }
         asked = 0;
       }
     }
