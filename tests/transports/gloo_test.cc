@@ -108,7 +108,7 @@ INSTANTIATE_TEST_SUITE_P(Gloo, GlooAlgorithms,
                          name_of);
 
 TEST(Gloo, HasEveryCollectiveInPlaceAndOutOfPlaceForSharesOfAnySize) {
-  for (int ranks = 1; ranks <= 5; ++ranks) {
+  for (const int ranks : {1, 2, 5}) {
     const auto store = make_gloo_memory_store();
     std::vector<std::string> errors(static_cast<std::size_t>(ranks));
     rethrow_first(run_ranks(ranks, [&](Rank r) {
