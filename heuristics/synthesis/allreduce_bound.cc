@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -14,6 +16,7 @@ namespace collbench {
 namespace {
 
 constexpr double separation_tolerance = 2e-10;  // of the sum of all shares
+constexpr int most_programmed = 256;            // ranks whose linear program ends in seconds
 constexpr double units_of_largest = 0x1p44;     // capacities as whole numbers, in cuts
 
 /// One of the two parts of the arcs: broadcasts as they are, or reductions turned round, so that
@@ -195,6 +198,52 @@ Fraction gossip_bound(const CapacityGraph& graph, const std::vector<std::vector<
                  entering * graph.unit);
 }
 
+/// Vertices joined by the links added so far.
+class JoinedVertices {
+ public:
+  explicit JoinedVertices(int vertices) : above_(static_cast<std::size_t>(vertices)) {
+    std::iota(above_.begin(), above_.end(), 0);
+  }
+  int top(int vertex) {
+    while (above_[vertex] != vertex) vertex = above_[vertex] = above_[above_[vertex]];
+    return vertex;
+  }
+  void join(int a, int b) { above_[top(a)] = top(b); }
+
+ private:
+  std::vector<int> above_;
+};
+
+/// The groups that faster links than any between them join, at the rate at which what enters all
+/// groups bounds most; none if no such groups have more than one rank, or all have.
+std::vector<std::vector<Vertex>> slowest_groups(const CapacityGraph& graph) {
+  std::vector<CapacityArc> arcs = graph.arcs;
+  std::ranges::stable_sort(arcs, std::greater<>(), &CapacityArc::capacity);
+  JoinedVertices joined(graph.vertices);
+  std::vector<std::vector<Vertex>> best;
+  Fraction least{0, 1};
+  for (std::size_t a = 0; a < arcs.size();) {
+    const std::int64_t capacity = arcs[a].capacity;
+    for (; a < arcs.size() && arcs[a].capacity == capacity; ++a) {
+      joined.join(arcs[a].from, arcs[a].to);
+    }
+    std::map<int, std::vector<Vertex>> by_top;
+    for (int r = 0; r < graph.ranks; ++r) by_top[joined.top(r)].push_back(r);
+    if (std::ssize(by_top) == 1) break;
+    for (int v = graph.ranks; v < graph.vertices; ++v) {
+      const auto group = by_top.find(joined.top(v));
+      if (group != by_top.end()) group->second.push_back(v);
+    }
+    std::vector<std::vector<Vertex>> groups;
+    for (auto& [top, members] : by_top) groups.push_back(std::move(members));
+    const Fraction bound = gossip_bound(graph, groups);
+    if (bound.value() <= least.value()) continue;
+    least = bound;
+    best = std::move(groups);
+  }
+  return best;
+}
+
 /// The continued fraction of `value`, until it is within `tolerance` of it.
 Fraction simplest_near(double value, double tolerance) {
   WideInteger p0 = 0, q0 = 1, p1 = 1, q1 = 0;
@@ -228,9 +277,15 @@ ThroughputBound allreduce_bound(const CapacityGraph& graph) {
   if (!groups.empty() && is_equal(halves, gossip_bound(graph, groups))) {
     return {halves, {}, 0, true, std::move(groups)};
   }
+  groups = slowest_groups(graph);
+  const Fraction passing = groups.empty() ? Fraction{0, 1} : gossip_bound(graph, groups);
+  const bool passes_most = passing.value() > weakest.seconds_per_gigabyte.value();
+  const ThroughputBound cuts =
+      passes_most ? ThroughputBound{passing, {}, 0, true, std::move(groups)} : weakest;
+  if (graph.ranks > most_programmed) return cuts;
   const AllreduceShares best = best_allreduce_shares(graph);
   const double seconds = 1e9 / (best.total * static_cast<double>(graph.unit));
-  if (seconds <= weakest.seconds_per_gigabyte.value() * (1 + 1e-9)) return weakest;
+  if (seconds <= cuts.seconds_per_gigabyte.value() * (1 + 1e-9)) return cuts;
   return {simplest_near(seconds, 2e-9), {}, 0, false};
 }
 

@@ -34,9 +34,10 @@ struct AllreduceShares {
 /// The optimum to about 1e-9. Requires and throws as all_gather_bound().
 AllreduceShares best_allreduce_shares(const CapacityGraph& graph);
 
-/// Its time, proven by the cut of weakest_allreduce_bound() or by groups() that have to pass each
+/// Its time, proven by the cut of weakest_allreduce_bound() or by groups that have to pass each
 /// other 2 (groups - 1) vectors (gossip in one direction at a time) where either does; otherwise it
-/// is the simplest rational number within 1e-9 of the optimum, with neither.
+/// is the simplest rational number within 1e-9 of the optimum, with neither. Beyond 256 ranks what
+/// cuts and groups prove, which may be less than the optimum.
 ThroughputBound allreduce_bound(const CapacityGraph& graph);
 
 /// Reduce-scatter and then all-gather.

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "heuristics/synthesis/alike_trees.h"
+#include "heuristics/synthesis/grown_trees.h"
 #include "heuristics/synthesis/linear_program.h"
 #include "heuristics/synthesis/rank_paths.h"
 #include "heuristics/synthesis/spanning_trees.h"
@@ -23,6 +24,8 @@ constexpr int most_iterations = 3000;
 constexpr double cost_of_hop = 1e-4;                // of the time, where trees are weighed again
 constexpr std::size_t most_weighed_again = 60'000;  // trees times links
 constexpr int most_whole_trees = 512;
+constexpr int most_grown_trees = 1024;
+constexpr int most_programmed = 256;  // ranks: beyond, the linear program takes minutes to hours
 constexpr double whole_tolerance = 0.002;
 constexpr double lp_tolerance = 5e-4;
 // How much of the prices at which trees are asked for is the linear program's; the rest is that of
@@ -229,10 +232,31 @@ Packings pack_trees(const Topology& topology, CollectiveKind goal, double target
   if (is_even && even.seconds_per_byte <= target * (1 + whole_tolerance)) {
     return {std::move(even), {}};
   }
+  const auto grown = [&](double time) {
+    return goal == CollectiveKind::all_reduce
+               ? grown_trees(topology, time, whole_tolerance,
+                             equal_trees > 0 ? equal_trees : most_grown_trees)
+               : TreePacking{};
+  };
+  if (topology.hosts() > most_programmed) {
+    TreePacking large = grown(target);
+    const bool is_better =
+        !large.trees.empty() &&
+        (!is_even || large.seconds_per_byte < even.seconds_per_byte * (1 - whole_tolerance));
+    if (is_better) return {std::move(large), {}, std::move(even)};
+    if (is_even) return {std::move(even), {}};
+  }
   Packer packer(topology, goal);
   Packings packed{packer.pack(target, lp_tolerance), {}};
   if (equal_trees > 0 || !is_direct(topology, packed.packing)) {
-    packed.whole = packer.pack_whole(packed.packing.seconds_per_byte, whole_tolerance, equal_trees);
+    const double time = packed.packing.seconds_per_byte;
+    packed.whole = packer.pack_whole(time, whole_tolerance, equal_trees);
+    if (packed.whole.seconds_per_byte > time * (1 + whole_tolerance)) {
+      TreePacking other = grown(time);
+      const bool is_better =
+          !other.trees.empty() && other.seconds_per_byte < packed.whole.seconds_per_byte;
+      if (is_better) packed.whole = std::move(other);
+    }
   }
   const double found =
       packed.whole.trees.empty() ? packed.packing.seconds_per_byte : packed.whole.seconds_per_byte;

@@ -1,0 +1,20 @@
+// Packings of networks that are too large or too uneven for the linear program: equally heavy
+// trees, grown one after the other.
+//
+// A link's price rises exponentially with how full it is, and each tree is the cheapest at the
+// prices that those before it leave (as in multiplicative weights: Plotkin, Shmoys, Tardos 1995;
+// Garg, Koenemann 1998). Then trees are taken out and grown anew at steeper and steeper prices, as
+// long as the network gets less full. What is left above the bound is the grain: a link that few
+// trees cross is filled by whole trees only, so their number is doubled until it is small.
+#pragma once
+
+#include "heuristics/synthesis/tree_packing.h"
+
+namespace collbench {
+
+/// Of an all-reduce: the fewest trees within `tolerance` of `target` seconds per byte, or the best
+/// of at most `most`; none if two ranks reach each other in no direct way. O(trees * ranks^2 *
+/// links on a way). Requires at least 2 ranks and most > 0.
+TreePacking grown_trees(const Topology& topology, double target, double tolerance, int most);
+
+}  // namespace collbench

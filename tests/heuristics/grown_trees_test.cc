@@ -1,0 +1,78 @@
+// Trees grown one by one: proven, and near the bound, where no two adapters are alike.
+#include "heuristics/synthesis/grown_trees.h"
+
+#include <random>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "algorithms/verify.h"
+#include "core/error.h"
+#include "heuristics/synthesis/allreduce_bound.h"
+#include "heuristics/synthesis/packed_schedule.h"
+#include "topologies/import/import_topology.h"
+
+namespace collbench {
+namespace {
+
+/// Nodes of GPUs behind a fast switch, each with an adapter of a random rate to the switch of its
+/// rail.
+Topology uneven_rails(int nodes, int gpus, unsigned seed) {
+  std::minstd_rand generator(seed);
+  std::string text = "from,to,bandwidth_GBps,kind\n";
+  const auto both = [&](const std::string& a, const std::string& b, int rate) {
+    text += fmt::format("{0},{1},{2},x\n{1},{0},{2},x\n", a, b, rate);
+  };
+  for (int node = 0; node < nodes; ++node) {
+    for (int gpu = 0; gpu < gpus; ++gpu) {
+      const std::string name = fmt::format("g{}", node * gpus + gpu);
+      both(name, fmt::format("s_node{}", node), 300);
+      both(name, fmt::format("s_rail{}", gpu), 12 + static_cast<int>(generator() % 14));
+    }
+  }
+  return from_edge_list(text, "rails.csv").topology;
+}
+
+double bound_of(const Topology& network) {
+  return allreduce_bound(capacity_graph(network)).seconds_per_gigabyte.value() / 1e9;
+}
+
+TEST(GrownTrees, AreProvenAndFillUnevenAdapters) {
+  for (unsigned seed = 1; seed <= 6; ++seed) {
+    const Topology network = uneven_rails(3, 4, seed);
+    const TreePacking packing = grown_trees(network, bound_of(network), 0.002, 1024);
+    EXPECT_LE(packing.seconds_per_byte, 1.01 * bound_of(network)) << seed;
+    EXPECT_NEAR(packing.seconds_per_byte, seconds_per_byte(network, packing.trees), 1e-18);
+    double weight = 0;
+    for (const PackedTree& tree : packing.trees) weight += tree.weight;
+    EXPECT_NEAR(weight, 1, 1e-9);
+    EXPECT_TRUE(verify_allreduce(packed_schedule(packing, {1, 1}, "synth")).ok()) << seed;
+  }
+}
+
+TEST(GrownTrees, AreNoMoreThanAskedFor) {
+  const Topology network = uneven_rails(2, 3, 1);
+  EXPECT_LE(grown_trees(network, bound_of(network), 0, 100).trees.size(), 100);
+}
+
+// What enters all nodes is what bounds them; the linear program agrees.
+TEST(GrownTrees, TheirBoundIsProvenByGroups) {
+  const Topology network = uneven_rails(4, 4, 3);
+  const CapacityGraph graph = capacity_graph(network);
+  const ThroughputBound bound = allreduce_bound(graph);
+  EXPECT_TRUE(bound.exact);
+  EXPECT_EQ(bound.groups.size(), 4);
+  const AllreduceShares shares = best_allreduce_shares(graph);
+  EXPECT_NEAR(bound.seconds_per_gigabyte.value() * shares.total * static_cast<double>(graph.unit),
+              1e9, 10);
+}
+
+TEST(GrownTrees, PackMoreRanksThanTheLinearProgramTakes) {
+  const Topology network = uneven_rails(33, 8, 1);
+  const double bound = bound_of(network);
+  const Packings packed = pack_trees(network, CollectiveKind::all_reduce, bound);
+  EXPECT_LE(packed.packing.seconds_per_byte, 1.03 * bound);
+}
+
+}  // namespace
+}  // namespace collbench
