@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <vector>
 
 #include <fmt/format.h>
@@ -127,6 +128,8 @@ const Protocol* find_protocol(const Machine& machine, const std::string& name) {
 std::vector<Prediction> predict_each(const CostSetting& setting, const Ladder& protocols,
                                      RoundSpace* space) {
   std::vector<Clocks> clocks(protocols.size(), Clocks(setting.positions()));
+  // What passes at least before any link carries bytes.
+  std::vector<double> first_bytes(protocols.size(), std::numeric_limits<double>::infinity());
   std::vector<CostEdge> own_edges;
   std::vector<CostEdge>& edges = space != nullptr ? space->edges : own_edges;
   std::int64_t messages = 0;
@@ -143,15 +146,19 @@ std::vector<Prediction> predict_each(const CostSetting& setting, const Ladder& p
         for (std::size_t k = 0; k < protocols.size(); ++k) {
           price(traffic, counted, costs, protocols[k], edges);
           clocks[k].pass(edges, times);
+          for (const CostEdge& edge : edges) {
+            first_bytes[k] = std::min(first_bytes[k], edge.cost.latency);
+          }
         }
       });
   std::vector<Prediction> predictions;
   for (std::size_t k = 0; k < protocols.size(); ++k) {
     const CostTerms last = clocks[k].latest();
     const double on_wire = busy * message_cost(costs, protocols[k], 0, 0).wire_factor;
+    const double least = on_wire > 0 ? first_bytes[k] + on_wire : 0;
     Prediction sum;
     sum.latency = Seconds{last.latency};
-    sum.bandwidth = Seconds{last.bandwidth + std::max(0.0, on_wire - last.sum())};
+    sum.bandwidth = Seconds{last.bandwidth + std::max(0.0, least - last.sum())};
     sum.reduction = Seconds{last.reduction};
     sum.overhead = costs.per_collective;
     sum.bottleneck = link;

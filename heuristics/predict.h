@@ -8,7 +8,7 @@
 // takes as long where all ranks enter their rounds together and no link is contended, and longer
 // where some lag behind. A rank enters a round of a track when the last message of the round before
 // has arrived, so ranks and tracks drift apart; but no link can be busy for longer than the whole
-// takes. The terms are those of the path of messages that ends last.
+// takes after its first latency. The terms are those of the path of messages that ends last.
 //
 // The stage of a message is one after the stages of what its sender has received, or has sent to
 // the same receiver: dependencies, not rounds, say which messages of a track flow at once. A rank

@@ -186,6 +186,11 @@ TEST(Predict, WhatARankSendsInRoundsWithoutReceivingFlowsAtOnce) {
   expect_seconds(eight.latency, 6 * alpha, "latency");
 }
 
+TEST(Predict, NoLinkIsBusyBeforeTheFirstMessageHasCrossedTheNetwork) {
+  const Prediction torus = predicted("torus:dims=4x4", 16, 1 << 26, star_machine(16));
+  EXPECT_GE(torus.time().count(), (torus.at_bottleneck.count() + alpha) * (1 - 1e-12));
+}
+
 // Few ranks remember their routes, more of them do not; neither changes a prediction.
 TEST(Predict, SchedulesThatShareRoutesAreTimedAsAloneAndAskForEachRouteOnce) {
   for (const int ranks : {12, 600}) {

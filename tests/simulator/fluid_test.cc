@@ -334,7 +334,7 @@ TEST(MemoryBudget, RefusesWhatDoesNotFitAndSaysWhat) {
     require_memory(std::size_t{1} << 60, "a billion messages");
     FAIL() << "accepted";
   } catch (const InvalidArgument& error) {
-    EXPECT_EQ(std::string(error.what()).rfind("a billion messages would need 1.07e+09 GiB", 0), 0);
+    EXPECT_EQ(std::string(error.what()).rfind("a billion messages would need 1.05e+06 TiB", 0), 0);
   }
 }
 
