@@ -12,7 +12,7 @@ namespace {
 
 constexpr int first_count = 64;
 constexpr double first_steepness = 10;
-constexpr double steepness[] = {30, 100, 300, 1000, 1000};
+constexpr double later_steepness[] = {30, 100, 300, 1000, 1000};
 constexpr double alike_cost = 0.02;  // costs that differ by less are taken for equal
 constexpr double no_way = std::numeric_limits<double>::infinity();
 
@@ -51,7 +51,7 @@ class TreeGrower {
       if (!grow_from(start_of(i), trees[static_cast<std::size_t>(i)])) return {};
       load(trees[static_cast<std::size_t>(i)], 1);
     }
-    for (const double steeper : steepness) {
+    for (const double steeper : later_steepness) {
       steepness_ = steeper;
       int replaced = 0;
       for (int i = 0; i < count; ++i) {
