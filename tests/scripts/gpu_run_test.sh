@@ -44,8 +44,8 @@ esac'
   stub bin cmake '[[ "$*" != *"--target help"* ]] || echo "... collbench ... collbench_gpu_benchmark"
 [[ "$*" != *" -j "* ]] || exit 3'
 }
-for program in collbench_gpu_benchmark collbench_cuda_world_test; do stub pack $program ''; done
-stub pack collbench_cuda_reduce_test 'exit 1'
+stub pack collbench_cuda_world_test ''
+stub pack collbench_gpu_benchmark 'exit 1'
 for program in all_reduce_perf nvcc; do stub bin $program ''; done
 stub bin python3 'exit 1'
 stub bin compute-sanitizer ''
@@ -53,7 +53,7 @@ stub bin compute-sanitizer ''
 run --from "$lab/pack" --out "$lab/out"
 expect_code "$code" 1 "a stage failed"
 summary=$lab/out/summary.txt
-expect "$summary" 'test-reduce: failed with exit code 1'
+expect "$summary" 'marks: failed with exit code 1'
 expect "$summary" 'test-world: passed in [0-9]+ s'
 expect "$summary" 'run-processes: passed in [0-9]+ s'
 expect "$summary" 'run-nccl: skipped, it cannot run here: collbench: error: NCCL was not found'
@@ -62,6 +62,7 @@ expect "$lab/calls" 'collbench run --backend nccl --workers 3 .*'
 expect "$lab/calls" 'collbench run --backend cuda --isolate --workers 3 .*'
 expect "$lab/calls" 'collbench run --backend cuda --workers 8 --algo auto --collective all-gather .*'
 expect "$summary" 'cuda-reduce-scatter: passed in [0-9]+ s'
+expect "$summary" 'tuner-obeyed: skipped, NCCL has logged nothing'
 expect "$summary" 'nccl-broadcast: skipped, it cannot run here: .*'
 expect "$lab/calls" 'all_reduce_perf .*-g 3 .*'
 expect "$lab/calls" 'compute-sanitizer --tool memcheck --error-exitcode 9 --report-api-errors no .*'
@@ -76,7 +77,7 @@ for pattern in ${filter//:/ }; do
     { echo "FAILED: no test is called $pattern"; failures=1; }
 done
 
-stub pack collbench_cuda_reduce_test ''
+stub pack collbench_gpu_benchmark ''
 run --from "$lab/pack" --out "$lab/out"
 expect_code "$code" 0 "nothing failed, and what is missing is no failure"
 cp "$script" "$lab/pack/run"
