@@ -6,7 +6,10 @@
 # runtime is linked statically; driver, NCCL and NVML are looked for on the machine and never packed.
 # MPI cannot be relocated, as it loads parts of itself by absolute path: configure without it
 # (cmake --preset package).
-set_target_properties(collbench PROPERTIES INSTALL_RPATH "$ORIGIN/../lib/collbench")
+# The same where it is built: CMake pads a path that it would edit when installing with empty
+# entries, and those are the current directory, from which no library may come.
+set_target_properties(collbench PROPERTIES INSTALL_RPATH "$ORIGIN/../lib/collbench"
+  INSTALL_RPATH_USE_LINK_PATH ON BUILD_WITH_INSTALL_RPATH ON)
 target_link_options(collbench PRIVATE LINKER:--disable-new-dtags)
 
 install(TARGETS collbench COMPONENT portable EXCLUDE_FROM_ALL)
