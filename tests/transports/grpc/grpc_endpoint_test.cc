@@ -1,7 +1,8 @@
 // All-reduces over gRPC are exact: every algorithm shape, type, size and cut.
 #include <algorithm>
+#include <chrono>
 #include <cstring>
-#include <latch>
+#include <future>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -119,17 +120,22 @@ TEST_P(GrpcEndpointTest, TheExchangeRateIsMeasuredOnEveryRank) {
 TEST_P(GrpcEndpointTest, WhatWasWaitedForArrivesThoughItsSenderPollsNoMore) {
   constexpr std::size_t messages = 40;
   constexpr std::size_t size = 4096;
-  std::latch received(1);
+  std::promise<void> received;
+  std::future<void> all_received = received.get_future();
   const auto body = [&](std::unique_ptr<GrpcEndpoint> endpoint) {
     std::vector<std::byte> bytes(messages * size, std::byte{7});
     std::vector<Endpoint::Ticket> tickets;
+    // Rank 1 has then joined, for which rank 0 had to poll as well.
+    const Region first = bytes_region(bytes, 0, 1);
+    endpoint->wait(endpoint->rank() == 0 ? endpoint->recv(1, first) : endpoint->send(0, first));
     for (std::size_t i = 0; i < messages; ++i) {
       const Region part = bytes_region(bytes, i * size, size);
       tickets.push_back(endpoint->rank() == 0 ? endpoint->send(1, part) : endpoint->recv(0, part));
     }
     for (const Endpoint::Ticket ticket : tickets) endpoint->wait(ticket);
-    if (endpoint->rank() == 1) received.count_down();
-    received.wait();
+    if (endpoint->rank() == 1) return received.set_value();
+    // Not for ever: the other rank may have failed, and then says why.
+    all_received.wait_for(std::chrono::seconds{10});
   };
   on_grpc_ranks(2, body, GetParam(), [](GrpcOptions& options) { options.timeout = Seconds{5.0}; });
 }
