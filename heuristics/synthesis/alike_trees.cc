@@ -41,6 +41,8 @@ std::vector<int> alike_vertices(const Topology& topology) {
   }
 }
 
+constexpr double no_tie = 1e-12;  // added to costs, so that no tie is between nothing and nothing
+
 class AlikePacker {
  public:
   AlikePacker(const Topology& topology, CollectiveKind goal)
@@ -180,13 +182,16 @@ class AlikePacker {
 
   PackedTree tree_at(const std::vector<double>& prices, Rank start, bool even = false) {
     if (prices != priced_) {
-      costs_ = pair_costs([&](LinkId link) { return prices[class_of_[link]]; });
+      costs_ = pair_costs(
+          paths_, [&](LinkId link) { return prices[class_of_[link]]; }, no_tie);
       priced_ = prices;
     }
     PackedTree tree;
     tree.root = start;
     PairCosts ties;
-    if (even) ties = pair_costs([this](LinkId link) { return load_[link]; });
+    if (even)
+      ties = pair_costs(
+          paths_, [this](LinkId link) { return load_[link]; }, no_tie);
     std::vector<Rank> parents = cheapest_spanning_tree(costs_, start, 1e-6, even ? &ties : nullptr);
     if (goal_ == CollectiveKind::all_reduce) {
       tree.root =
@@ -198,23 +203,6 @@ class AlikePacker {
     if (goal_ != CollectiveKind::reduce_scatter) tree.broadcast = std::move(parents);
 
     return tree;
-  }
-
-  template <class Price>
-  PairCosts pair_costs(Price price) const {
-    const int ranks = paths_.ranks();
-    PairCosts costs{ranks, std::vector<double>(static_cast<std::size_t>(ranks) * ranks,
-                                               std::numeric_limits<double>::infinity())};
-    for (Rank from = 0; from < ranks; ++from) {
-      for (Rank to = 0; to < ranks; ++to) {
-        const auto links = paths_.links(from, to);
-        if (links.empty()) continue;
-        double cost = 1e-12;  // so that no tie is between nothing and nothing
-        for (const LinkId link : links) cost += price(link);
-        costs.at(from, to) = cost;
-      }
-    }
-    return costs;
   }
 
   template <class Use>

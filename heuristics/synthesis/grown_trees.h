@@ -13,8 +13,8 @@
 namespace collbench {
 
 /// Of an all-reduce: the fewest trees within `tolerance` of `target` seconds per byte, or the best
-/// of at most `most`; none if two ranks reach each other in no direct way. O(trees * ranks^2 *
-/// links on a way). Requires at least 2 ranks and most > 0.
+/// of at most `most`; none if ranks that reach each other both ways do not join all. O(trees *
+/// ranks^2 * links on a way). Requires at least 2 ranks and most > 0.
 TreePacking grown_trees(const Topology& topology, double target, double tolerance, int most);
 
 }  // namespace collbench

@@ -90,6 +90,22 @@ Rank center_of(const std::vector<std::vector<Rank>>& neighbours, Rank wanted) {
   return is_other ? wanted : path[path.size() / 2];
 }
 
+// In squares, since columns of a large table lie far apart.
+PairCosts both_ways(const PairCosts& costs) {
+  constexpr int side = 32;
+  PairCosts sums{costs.ranks, std::vector<double>(costs.cost.size())};
+  for (int row = 0; row < costs.ranks; row += side) {
+    for (int column = 0; column < costs.ranks; column += side) {
+      for (int a = row; a < std::min(row + side, costs.ranks); ++a) {
+        for (int b = column; b < std::min(column + side, costs.ranks); ++b) {
+          sums.at(a, b) = costs.at(a, b) + costs.at(b, a);
+        }
+      }
+    }
+  }
+  return sums;
+}
+
 }  // namespace
 
 std::vector<Rank> cheapest_arborescence(const PairCosts& costs, Rank root) {
@@ -99,6 +115,8 @@ std::vector<Rank> cheapest_arborescence(const PairCosts& costs, Rank root) {
 std::vector<Rank> cheapest_spanning_tree(const PairCosts& costs, Rank start, double tolerance,
                                          const PairCosts* ties) {
   const int n = costs.ranks;
+  const PairCosts both = both_ways(costs);
+  const PairCosts both_ties = ties == nullptr || ties == &costs ? PairCosts{} : both_ways(*ties);
   std::vector<double> key(n, infinite);
   std::vector<double> tie(n, infinite);
   std::vector<int> depth(n, 0);
@@ -124,8 +142,8 @@ std::vector<Rank> cheapest_spanning_tree(const PairCosts& costs, Rank start, dou
       neighbours[joined[best]].push_back(best);
     }
     for (int v = 0; v < n; ++v) {
-      const double cost = costs.at(best, v) + costs.at(v, best);
-      const double second = ties == nullptr ? 0 : ties->at(best, v) + ties->at(v, best);
+      const double cost = both.at(best, v);
+      const double second = ties == nullptr ? 0 : ties == &costs ? cost : both_ties.at(best, v);
       const bool is_tied = cost <= key[v] * (1 + tolerance) &&
                            std::pair(depth[best] + 1, second) < std::pair(depth[v], tie[v]);
       if (inside[v] || (cost >= key[v] * (1 - tolerance) && !(ties != nullptr && is_tied)))

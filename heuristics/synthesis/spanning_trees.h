@@ -1,9 +1,11 @@
 // Cheapest spanning trees of complete graphs: what pricing asks when trees are packed.
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "algorithms/schedule.h"
+#include "heuristics/synthesis/rank_paths.h"
 
 namespace collbench {
 
@@ -14,6 +16,24 @@ struct PairCosts {
   double at(int from, int to) const { return cost[static_cast<std::size_t>(from) * ranks + to]; }
   double& at(int from, int to) { return cost[static_cast<std::size_t>(from) * ranks + to]; }
 };
+
+/// The sum of price(link) over the way between each two ranks, and of `least`.
+template <class Price>
+PairCosts pair_costs(const RankPaths& paths, Price price, double least = 0) {
+  const int ranks = paths.ranks();
+  PairCosts costs{ranks, std::vector<double>(static_cast<std::size_t>(ranks) * ranks,
+                                             std::numeric_limits<double>::infinity())};
+  for (Rank from = 0; from < ranks; ++from) {
+    for (Rank to = 0; to < ranks; ++to) {
+      const auto links = paths.links(from, to);
+      if (links.empty()) continue;
+      double cost = least;
+      for (const LinkId link : links) cost += price(link);
+      costs.at(from, to) = cost;
+    }
+  }
+  return costs;
+}
 
 /// The parent of each rank, -1 at the root, in the cheapest tree whose edges lead away from `root`.
 /// Of equally cheap ones a shallow one, but not always the shallowest. Requires that every rank can

@@ -74,18 +74,7 @@ bool TreePricer::shares_trees() const {
 }
 
 PairCosts TreePricer::pair_costs(std::span<const double> prices) const {
-  PairCosts costs{ranks_, std::vector<double>(static_cast<std::size_t>(ranks_) * ranks_,
-                                              std::numeric_limits<double>::infinity())};
-  for (Rank from = 0; from < ranks_; ++from) {
-    for (Rank to = 0; to < ranks_; ++to) {
-      const auto links = paths_.links(from, to);
-      if (links.empty()) continue;
-      double cost = 0;
-      for (const LinkId link : links) cost += prices[link];
-      costs.at(from, to) = cost;
-    }
-  }
-  return costs;
+  return collbench::pair_costs(paths_, [&](LinkId link) { return prices[link]; });
 }
 
 double TreePricer::cost_of(const PackedTree& tree, const PairCosts& costs) const {

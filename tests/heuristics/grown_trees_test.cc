@@ -55,6 +55,13 @@ TEST(GrownTrees, AreNoMoreThanAskedFor) {
   EXPECT_LE(grown_trees(network, bound_of(network), 0, 100).trees.size(), 100);
 }
 
+TEST(GrownTrees, AreNoneWhereWaysLeadInOneDirectionOnly) {
+  const Topology ring =
+      from_edge_list("from,to,bandwidth_GBps,kind\ng0,g1,1,x\ng1,g2,1,x\ng2,g0,1,x\n", "ring.csv")
+          .topology;
+  EXPECT_TRUE(grown_trees(ring, 1, 0, 64).trees.empty());
+}
+
 // What enters all nodes is what bounds them; the linear program agrees.
 TEST(GrownTrees, TheirBoundIsProvenByGroups) {
   const Topology network = uneven_rails(4, 4, 3);
