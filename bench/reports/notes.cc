@@ -159,6 +159,10 @@ void NotedTable::count(const Row& row) {
       ++known->cases;
       continue;
     }
+    if (warnings_.size() == most_warnings) {
+      ++more_warnings_;
+      continue;
+    }
     warnings_.push_back({warning,
                          fmt::format("{} {} on {}", to_string(record.point.bytes),
                                      record.point.algorithm, backend_text(record.point)),
@@ -173,14 +177,11 @@ void NotedTable::count(const Row& row) {
 std::vector<std::string> NotedTable::warning_lines() const {
   std::vector<std::string> lines;
   for (const NotedWarning& warning : warnings_) {
-    if (lines.size() == most_warnings) {
-      lines.push_back(fmt::format("and {} more", warnings_.size() - most_warnings));
-      break;
-    }
     const std::string others =
         warning.cases == 1 ? "" : fmt::format(" and {} more", warning.cases - 1);
     lines.push_back(fmt::format("{}{}: {}", warning.first_case, others, warning.text));
   }
+  if (more_warnings_ > 0) lines.push_back(fmt::format("and {} more", more_warnings_));
   return lines;
 }
 

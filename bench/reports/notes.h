@@ -63,6 +63,7 @@ class NotedTable : public Reporter {
   std::set<std::string> choices_;
   Standings standings_;
   std::vector<NotedWarning> warnings_;
+  int more_warnings_ = 0;  // in other words, beyond what is shown
   int checked_ = 0;
   int unchecked_ = 0;
   int each_checked_ = 0;  // in which every timed iteration was

@@ -182,16 +182,16 @@ class AlikePacker {
 
   PackedTree tree_at(const std::vector<double>& prices, Rank start, bool even = false) {
     if (prices != priced_) {
-      costs_ = pair_costs(
-          paths_, [&](LinkId link) { return prices[class_of_[link]]; }, no_tie);
+      costs_ = both_ways(pair_costs(
+          paths_, [&](LinkId link) { return prices[class_of_[link]]; }, no_tie));
       priced_ = prices;
     }
     PackedTree tree;
     tree.root = start;
     PairCosts ties;
     if (even)
-      ties = pair_costs(
-          paths_, [this](LinkId link) { return load_[link]; }, no_tie);
+      ties = both_ways(pair_costs(
+          paths_, [this](LinkId link) { return load_[link]; }, no_tie));
     std::vector<Rank> parents = cheapest_spanning_tree(costs_, start, 1e-6, even ? &ties : nullptr);
     if (goal_ == CollectiveKind::all_reduce) {
       tree.root =

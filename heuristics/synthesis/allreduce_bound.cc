@@ -16,7 +16,6 @@ namespace collbench {
 namespace {
 
 constexpr double separation_tolerance = 2e-10;  // of the sum of all shares
-constexpr int most_cut_by_program = 256;        // ranks whose linear program ends in seconds
 constexpr double units_of_largest = 0x1p44;     // capacities as whole numbers, in cuts
 
 /// One of the two parts of the arcs: broadcasts as they are, or reductions turned round, so that
@@ -282,7 +281,7 @@ ThroughputBound allreduce_bound(const CapacityGraph& graph) {
   const bool passes_most = passing.value() > weakest.seconds_per_gigabyte.value();
   const ThroughputBound cuts =
       passes_most ? ThroughputBound{passing, {}, 0, true, std::move(groups)} : weakest;
-  if (graph.ranks > most_cut_by_program) return cuts;
+  if (graph.ranks > most_programmed_ranks) return cuts;
   const AllreduceShares best = best_allreduce_shares(graph);
   const double seconds = 1e9 / (best.total * static_cast<double>(graph.unit));
   if (seconds <= cuts.seconds_per_gigabyte.value() * (1 + 1e-9)) return cuts;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "heuristics/synthesis/rank_paths.h"
 #include "heuristics/synthesis/spanning_trees.h"
@@ -23,6 +24,7 @@ class TreeGrower {
     }
     fill_.assign(capacity_.size(), 0);
     price_.assign(capacity_.size(), 0);
+    equal_ = {ranks_, std::vector<double>(static_cast<std::size_t>(ranks_) * ranks_)};
   }
 
   /// Whether ranks that reach each other both ways join all.
@@ -96,9 +98,10 @@ class TreeGrower {
     return sum;
   }
 
-  std::vector<Rank> grown_from(Rank start) const {
-    const PairCosts costs = pair_costs(paths_, [this](LinkId link) { return price_[link]; });
-    return cheapest_spanning_tree(costs, start, alike_cost, &costs);
+  std::vector<Rank> grown_from(Rank start) {
+    costs_ = both_ways(pair_costs(
+        paths_, [this](LinkId link) { return price_[link]; }, 0, std::move(costs_)));
+    return cheapest_spanning_tree(costs_, start, alike_cost, &equal_);
   }
 
   void load(const std::vector<Rank>& parents, int sign) {
@@ -120,6 +123,8 @@ class TreeGrower {
   std::vector<double> capacity_;  // by link
   std::vector<double> fill_;      // of the trees so far, of what it carries in the target time
   std::vector<double> price_;     // per byte
+  PairCosts costs_;               // of an edge, both ways
+  PairCosts equal_;               // zeros: among tied edges only the depth counts
 };
 
 }  // namespace

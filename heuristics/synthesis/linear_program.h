@@ -14,6 +14,9 @@
 
 namespace collbench {
 
+/// Of networks whose ranks are not alike: beyond, programs over all links take minutes to hours.
+constexpr int most_programmed_ranks = 256;
+
 struct LinearRow {
   std::vector<std::pair<int, double>> terms;  // variable, factor; each variable once
   double limit = 0;

@@ -90,64 +90,58 @@ Rank center_of(const std::vector<std::vector<Rank>>& neighbours, Rank wanted) {
   return is_other ? wanted : path[path.size() / 2];
 }
 
-// In squares, since columns of a large table lie far apart.
-PairCosts both_ways(const PairCosts& costs) {
-  constexpr int side = 32;
-  PairCosts sums{costs.ranks, std::vector<double>(costs.cost.size())};
-  for (int row = 0; row < costs.ranks; row += side) {
-    for (int column = 0; column < costs.ranks; column += side) {
-      for (int a = row; a < std::min(row + side, costs.ranks); ++a) {
-        for (int b = column; b < std::min(column + side, costs.ranks); ++b) {
-          sums.at(a, b) = costs.at(a, b) + costs.at(b, a);
-        }
-      }
-    }
-  }
-  return sums;
-}
-
 }  // namespace
 
 std::vector<Rank> cheapest_arborescence(const PairCosts& costs, Rank root) {
   return contract(costs, root);
 }
 
+PairCosts both_ways(PairCosts costs) {
+  constexpr int side = 8;  // squares of cache lines: the columns of a large table lie far apart
+  for (int row = 0; row < costs.ranks; row += side) {
+    for (int column = row; column < costs.ranks; column += side) {
+      for (int a = row; a < std::min(row + side, costs.ranks); ++a) {
+        for (int b = std::max(a + 1, column); b < std::min(column + side, costs.ranks); ++b) {
+          costs.at(a, b) = costs.at(b, a) = costs.at(a, b) + costs.at(b, a);
+        }
+      }
+    }
+  }
+  return costs;
+}
+
 std::vector<Rank> cheapest_spanning_tree(const PairCosts& costs, Rank start, double tolerance,
                                          const PairCosts* ties) {
   const int n = costs.ranks;
-  const PairCosts both = both_ways(costs);
-  const PairCosts both_ties = ties == nullptr || ties == &costs ? PairCosts{} : both_ways(*ties);
   std::vector<double> key(n, infinite);
   std::vector<double> tie(n, infinite);
   std::vector<int> depth(n, 0);
   std::vector<Rank> joined(n, -1);
-  std::vector<bool> inside(n, false);
+  std::vector<Rank> outside;
   std::vector<std::vector<Rank>> neighbours(n);
   key[start] = 0;
-  for (int step = 0; step < n; ++step) {
-    int best = -1;
-    for (int i = 0; i < n; ++i) {
-      const int v = start + i < n ? start + i : start + i - n;  // ties fall alike from every start
-      if (inside[v]) continue;
-      if (best < 0 || key[v] < key[best] * (1 - tolerance) ||
-          (key[v] <= key[best] * (1 + tolerance) &&
-           std::pair(depth[v], tie[v]) < std::pair(depth[best], tie[best]))) {
-        best = v;
-      }
+  // From the start on: ties fall alike from every start.
+  for (int i = 0; i < n; ++i) outside.push_back(start + i < n ? start + i : start + i - n);
+  while (!outside.empty()) {
+    auto next = outside.begin();
+    for (auto it = outside.begin() + 1; it != outside.end(); ++it) {
+      const bool is_tied = key[*it] <= key[*next] * (1 + tolerance) &&
+                           std::pair(depth[*it], tie[*it]) < std::pair(depth[*next], tie[*next]);
+      if (key[*it] < key[*next] * (1 - tolerance) || is_tied) next = it;
     }
-    assert(best >= 0 && key[best] < infinite);
-    inside[best] = true;
+    const Rank best = *next;
+    assert(key[best] < infinite);
+    outside.erase(next);
     if (joined[best] >= 0) {
       neighbours[best].push_back(joined[best]);
       neighbours[joined[best]].push_back(best);
     }
-    for (int v = 0; v < n; ++v) {
-      const double cost = both.at(best, v);
-      const double second = ties == nullptr ? 0 : ties == &costs ? cost : both_ties.at(best, v);
-      const bool is_tied = cost <= key[v] * (1 + tolerance) &&
+    for (const Rank v : outside) {
+      const double cost = costs.at(best, v);
+      const double second = ties == nullptr ? 0 : ties->at(best, v);
+      const bool is_tied = ties != nullptr && cost <= key[v] * (1 + tolerance) &&
                            std::pair(depth[best] + 1, second) < std::pair(depth[v], tie[v]);
-      if (inside[v] || (cost >= key[v] * (1 - tolerance) && !(ties != nullptr && is_tied)))
-        continue;
+      if (cost >= key[v] * (1 - tolerance) && !is_tied) continue;
       key[v] = cost;
       tie[v] = second;
       joined[v] = best;

@@ -25,7 +25,6 @@ constexpr double cost_of_hop = 1e-4;                // of the time, where trees 
 constexpr std::size_t most_weighed_again = 60'000;  // trees times links
 constexpr int most_whole_trees = 512;
 constexpr int most_grown_trees = 1024;
-constexpr int most_programmed = 256;  // ranks: beyond, the linear program takes minutes to hours
 constexpr double whole_tolerance = 0.002;
 constexpr double lp_tolerance = 5e-4;
 // How much of the prices at which trees are asked for is the linear program's; the rest is that of
@@ -238,7 +237,7 @@ Packings pack_trees(const Topology& topology, CollectiveKind goal, double target
                              equal_trees > 0 ? equal_trees : most_grown_trees)
                : TreePacking{};
   };
-  if (topology.hosts() > most_programmed) {
+  if (topology.hosts() > most_programmed_ranks) {
     TreePacking large = grown(target);
     const bool is_better =
         !large.trees.empty() &&

@@ -54,6 +54,19 @@ TEST(TableReporterTest, ShowsTheFiguresOfNcclTestsDefinition) {
   EXPECT_EQ(wrong, "0");
 }
 
+TEST(TableReporterTest, SaysWhatDisturbedSeveralCasesOnce) {
+  std::vector<Record> records;
+  for (int i = 0; i < 12; ++i) {
+    records.push_back(scripted_record("ring", 8, {1024 << i}, 100'000));
+    records.back().measurement.warnings = {"time-sliced", "preempted: " + std::to_string(i)};
+  }
+  const std::string text = table(records);
+  EXPECT_THAT(text, HasSubstr("! 1 KiB ring on shm and 11 more: time-sliced"));
+  EXPECT_THAT(text, HasSubstr("! 1 KiB ring on shm: preempted: 0"));
+  EXPECT_THAT(text, HasSubstr("! and 5 more"));  // seven of twelve beside the first
+  EXPECT_THAT(text, Not(HasSubstr("preempted: 7")));
+}
+
 TEST(TableReporterTest, ShowsTheBoundAndThePercentageOfIt) {
   Record record = scripted_record("ring", 8, {1 << 20}, 100'000);
   record.bound = Bound{Seconds{80e-6}, "memory"};

@@ -115,6 +115,13 @@ TEST(ToStringTest, SizesUseTheLargestUnitThatStaysExact) {
   EXPECT_EQ(to_string(1_KiB - 3_KiB), "-2 KiB");
 }
 
+TEST(ToStringTest, RoundedSizesHaveThreeDigits) {
+  EXPECT_EQ(rounded(146591680_KiB), "140 GiB");
+  EXPECT_EQ(rounded(169500_B), "166 KiB");
+  EXPECT_EQ(rounded(1000_B), "0.977 KiB");
+  EXPECT_EQ(rounded(999_B), "999 B");
+}
+
 TEST(ToStringTest, RatesAreDecimalAndTimesScaled) {
   EXPECT_EQ(to_string(Bandwidth{12.5e9}), "12.5 GB/s");
   EXPECT_EQ(to_string(100_Gbps), "12.5 GB/s");

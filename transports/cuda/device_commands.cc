@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "transports/cuda/device_accesses.h"
+#include "transports/cuda/device_fold.h"
 
 namespace collbench {
 namespace {
@@ -283,6 +284,12 @@ DeviceCommands lower(const Schedule& schedule, std::int64_t count, DataType type
     plans.emplace_back(schedule, r, count, type, op, in_place, collective);
   }
   return lower(plans, options);
+}
+
+std::int64_t share_begin(const DeviceCommands& commands, const DeviceCommand& command,
+                         std::int64_t part, std::int64_t parts) {
+  const std::int64_t group = device_group_bytes / size_of(commands.type);
+  return part == parts ? command.count : command.count * part / parts / group * group;
 }
 
 Bytes work_begin(const DeviceCommands& commands) {

@@ -93,6 +93,11 @@ DeviceCommands lower(const Schedule& schedule, std::int64_t count, DataType type
                      bool in_place, const LoweringOptions& options = {},
                      const Collective& collective = {});
 
+/// Where the share of `part` of `parts` begins in a command of any rank, in elements from its first
+/// and at a whole group of 16 bytes; that of `parts` is its end.
+std::int64_t share_begin(const DeviceCommands& commands, const DeviceCommand& command,
+                         std::int64_t part, std::int64_t parts);
+
 /// What a rank needs for scratch and work: where there are both, work lies behind.
 Bytes scratch_room(const DeviceCommands& commands);
 Bytes work_begin(const DeviceCommands& commands);

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "core/error.h"
-#include "transports/cuda/device_fold.h"
 
 namespace collbench {
 namespace {
@@ -52,10 +51,7 @@ class Levelling {
                 {index, command.first, command.count});
       return;
     }
-    const std::int64_t grain = device_group_bytes / size_of(commands_.type);
-    const auto cut = [&](std::int64_t p) {
-      return p == places_ ? command.count : command.count * p / places_ / grain * grain;
-    };
+    const auto cut = [&](int p) { return share_begin(commands_, command, p, places_); };
     for (int p = 0; p < places_; ++p) {
       add_piece(p, {index, command.first + cut(p), cut(p + 1) - cut(p)});
     }

@@ -62,10 +62,7 @@ class Tabulation {
 
   void add(const DeviceCommand& command) {
     const int parts = command.any_rank ? commands_.ranks : 1;
-    const std::int64_t grain = group_bytes / size_of(commands_.type);
-    const auto cut = [&](int part) {
-      return part == parts ? command.count : command.count * part / parts / grain * grain;
-    };
+    const auto cut = [&](int part) { return share_begin(commands_, command, part, parts); };
     const auto first_operand = static_cast<std::int32_t>(rows_.operands.size());
     for (const auto& operands : {commands_.sources(command), commands_.destinations(command)}) {
       for (const DeviceOperand& operand : operands) {
