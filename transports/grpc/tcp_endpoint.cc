@@ -87,7 +87,9 @@ class TcpEndpoint final : public PolledEndpoint {
     if (moved && time - controlled_ < between_controls) return true;
     if (longest <= Seconds{0} && time - controlled_ < between_controls) return false;
     controlled_ = time;
-    return wire_->poll(Seconds{0}) || moved;
+    // Beside much load, looks that do not wait miss for seconds what gRPC has: it needs a wait now
+    // and then, and here nothing came for a whole sleep.
+    return wire_->poll(moved || longest <= Seconds{0} ? Seconds{0} : between_controls) || moved;
   }
 
   Link& link_to(Rank peer) {
