@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
+#include "transports/cuda/device_fold.h"
+
 namespace collbench {
 namespace {
 
-constexpr std::int64_t group_bytes = 16;
 constexpr std::int64_t lane_bytes = 4096;          // one group for each of 256 threads
 constexpr std::int64_t most_stripe_bytes = 32768;  // beyond it lanes take turns
 
@@ -161,9 +162,10 @@ DeviceLanes choose_lanes(const DeviceRows& rows, int most) {
   const std::int64_t bytes = std::max<std::int64_t>(rows.largest * width, 1);
   const std::int64_t lanes =
       std::clamp<std::int64_t>((bytes + lane_bytes - 1) / lane_bytes, 1, most);
+  constexpr std::int64_t group = device_group_bytes;
   const std::int64_t share = (bytes + lanes - 1) / lanes;
-  const std::int64_t stripe = std::clamp((share + group_bytes - 1) / group_bytes * group_bytes,
-                                         lane_bytes, most_stripe_bytes);
+  const std::int64_t stripe =
+      std::clamp((share + group - 1) / group * group, lane_bytes, most_stripe_bytes);
   return {static_cast<int>(lanes), stripe / width};
 }
 
