@@ -188,11 +188,14 @@ class AlikePacker {
     }
     PackedTree tree;
     tree.root = start;
-    PairCosts ties;
-    if (even)
-      ties = both_ways(pair_costs(
+    constexpr double tolerance = 1e-6;
+    const auto evenly = [&] {
+      const PairCosts ties = both_ways(pair_costs(
           paths_, [this](LinkId link) { return load_[link]; }, no_tie));
-    std::vector<Rank> parents = cheapest_spanning_tree(costs_, start, 1e-6, even ? &ties : nullptr);
+      return cheapest_spanning_tree(costs_.ranks, costs_, start, tolerance, ties);
+    };
+    std::vector<Rank> parents =
+        even ? evenly() : cheapest_spanning_tree(costs_.ranks, costs_, start, tolerance);
     if (goal_ == CollectiveKind::all_reduce) {
       tree.root =
           static_cast<Rank>(std::find(parents.begin(), parents.end(), -1) - parents.begin());

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <map>
 #include <utility>
 
 #include "heuristics/synthesis/rank_paths.h"
@@ -15,16 +17,68 @@ constexpr double first_steepness = 10;
 constexpr double later_steepness[] = {30, 100, 300, 1000, 1000};
 constexpr double alike_cost = 0.02;  // costs that differ by less are taken for equal
 
+/// What ways between two ranks cost in both directions. Each is cut in the middle: the half on a
+/// rank's side is the same to many others, and is summed once for all of them.
+class HalfWays {
+ public:
+  explicit HalfWays(const RankPaths& paths) : ranks_(paths.ranks()) {
+    std::map<std::vector<LinkId>, int> known;
+    std::vector<LinkId> half;
+    sides_.resize(static_cast<std::size_t>(ranks_) * ranks_);
+    for (Rank a = 0; a < ranks_; ++a) {
+      for (Rank b = 0; b < ranks_; ++b) {
+        const auto there = paths.links(a, b);
+        const auto back = paths.links(b, a);
+        if (there.empty() || back.empty()) continue;
+        const auto first = there.first(there.size() - there.size() / 2);
+        const auto last = back.last(back.size() / 2);
+        half.assign(first.begin(), first.end());
+        half.insert(half.end(), last.begin(), last.end());
+        const auto [place, is_new] = known.try_emplace(half, static_cast<int>(halves_.size()));
+        if (is_new) halves_.push_back(half);
+        sides_[pair(a, b)].near = sides_[pair(b, a)].far = place->second;
+      }
+    }
+  }
+
+  void set_prices(const std::vector<double>& price_of_link) {
+    costs_.clear();
+    for (const std::vector<LinkId>& half : halves_) {
+      double cost = 0;
+      for (const LinkId link : half) cost += price_of_link[link];
+      costs_.push_back(cost);
+    }
+  }
+
+  double operator()(Rank a, Rank b) const {
+    const Sides& sides = sides_[pair(a, b)];
+    if (sides.near < 0) return std::numeric_limits<double>::infinity();
+    return costs_[sides.near] + costs_[sides.far];
+  }
+
+ private:
+  struct Sides {
+    int near = -1, far = -1;  // halves
+  };
+
+  std::size_t pair(Rank a, Rank b) const { return static_cast<std::size_t>(a) * ranks_ + b; }
+
+  int ranks_;
+  std::vector<Sides> sides_;  // by ordered pair
+  std::vector<std::vector<LinkId>> halves_;
+  std::vector<double> costs_;  // by half
+};
+
 class TreeGrower {
  public:
   TreeGrower(const Topology& topology, double target)
-      : paths_(topology), ranks_(topology.hosts()), target_(target) {
+
+      : paths_(topology), ways_(paths_), ranks_(topology.hosts()), target_(target) {
     for (std::size_t l = 0; l < topology.links().size(); ++l) {
       capacity_.push_back(topology.capacity(static_cast<LinkId>(l)));
     }
     fill_.assign(capacity_.size(), 0);
     price_.assign(capacity_.size(), 0);
-    equal_ = {ranks_, std::vector<double>(static_cast<std::size_t>(ranks_) * ranks_)};
   }
 
   /// Whether ranks that reach each other both ways join all.
@@ -99,9 +153,9 @@ class TreeGrower {
   }
 
   std::vector<Rank> grown_from(Rank start) {
-    costs_ = both_ways(pair_costs(
-        paths_, [this](LinkId link) { return price_[link]; }, 0, std::move(costs_)));
-    return cheapest_spanning_tree(costs_, start, alike_cost, &equal_);
+    ways_.set_prices(price_);
+    const auto by_depth_alone = [](Rank, Rank) { return 0.0; };
+    return cheapest_spanning_tree(ranks_, ways_, start, alike_cost, by_depth_alone);
   }
 
   void load(const std::vector<Rank>& parents, int sign) {
@@ -116,6 +170,7 @@ class TreeGrower {
   }
 
   RankPaths paths_;
+  HalfWays ways_;
   int ranks_;
   double target_;
   double steepness_ = 0;
@@ -123,8 +178,6 @@ class TreeGrower {
   std::vector<double> capacity_;  // by link
   std::vector<double> fill_;      // of the trees so far, of what it carries in the target time
   std::vector<double> price_;     // per byte
-  PairCosts costs_;               // of an edge, both ways
-  PairCosts equal_;               // zeros: among tied edges only the depth counts
 };
 
 }  // namespace

@@ -110,46 +110,10 @@ PairCosts both_ways(PairCosts costs) {
   return costs;
 }
 
-std::vector<Rank> cheapest_spanning_tree(const PairCosts& costs, Rank start, double tolerance,
-                                         const PairCosts* ties) {
-  const int n = costs.ranks;
-  std::vector<double> key(n, infinite);
-  std::vector<double> tie(n, infinite);
-  std::vector<int> depth(n, 0);
-  std::vector<Rank> joined(n, -1);
-  std::vector<Rank> outside;
-  std::vector<std::vector<Rank>> neighbours(n);
-  key[start] = 0;
-  // From the start on: ties fall alike from every start.
-  for (int i = 0; i < n; ++i) outside.push_back(start + i < n ? start + i : start + i - n);
-  while (!outside.empty()) {
-    auto next = outside.begin();
-    for (auto it = outside.begin() + 1; it != outside.end(); ++it) {
-      const bool is_tied = key[*it] <= key[*next] * (1 + tolerance) &&
-                           std::pair(depth[*it], tie[*it]) < std::pair(depth[*next], tie[*next]);
-      if (key[*it] < key[*next] * (1 - tolerance) || is_tied) next = it;
-    }
-    const Rank best = *next;
-    assert(key[best] < infinite);
-    outside.erase(next);
-    if (joined[best] >= 0) {
-      neighbours[best].push_back(joined[best]);
-      neighbours[joined[best]].push_back(best);
-    }
-    for (const Rank v : outside) {
-      const double cost = costs.at(best, v);
-      const double second = ties == nullptr ? 0 : ties->at(best, v);
-      const bool is_tied = ties != nullptr && cost <= key[v] * (1 + tolerance) &&
-                           std::pair(depth[best] + 1, second) < std::pair(depth[v], tie[v]);
-      if (cost >= key[v] * (1 - tolerance) && !is_tied) continue;
-      key[v] = cost;
-      tie[v] = second;
-      joined[v] = best;
-      depth[v] = depth[best] + 1;
-    }
-  }
-  std::vector<Rank> parents(n, -1);
-  std::vector<Rank> order{center_of(neighbours, start)};
+std::vector<Rank> rooted_in_the_middle(const std::vector<std::vector<Rank>>& neighbours,
+                                       Rank wanted) {
+  std::vector<Rank> parents(neighbours.size(), -1);
+  std::vector<Rank> order{center_of(neighbours, wanted)};
   for (std::size_t i = 0; i < order.size(); ++i) {
     for (const Rank next : neighbours[order[i]]) {
       if (next == parents[order[i]]) continue;

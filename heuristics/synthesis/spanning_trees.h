@@ -1,7 +1,10 @@
 // Cheapest spanning trees of complete graphs: what pricing asks when trees are packed.
 #pragma once
 
+#include <cassert>
 #include <limits>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "algorithms/schedule.h"
@@ -14,14 +17,15 @@ struct PairCosts {
   int ranks = 0;
   std::vector<double> cost;
   double at(int from, int to) const { return cost[static_cast<std::size_t>(from) * ranks + to]; }
+  double operator()(int from, int to) const { return at(from, to); }
   double& at(int from, int to) { return cost[static_cast<std::size_t>(from) * ranks + to]; }
 };
 
-/// The sum of price(link) over the way between each two ranks, and of `least`. In the memory of
-/// `costs`, if some is given.
+/// The sum of price(link) over the way between each two ranks, and of `least`.
 template <class Price>
-PairCosts pair_costs(const RankPaths& paths, Price price, double least = 0, PairCosts costs = {}) {
+PairCosts pair_costs(const RankPaths& paths, Price price, double least = 0) {
   const int ranks = paths.ranks();
+  PairCosts costs;
   costs.ranks = ranks;
   costs.cost.assign(static_cast<std::size_t>(ranks) * ranks,
                     std::numeric_limits<double>::infinity());
@@ -45,12 +49,64 @@ PairCosts both_ways(PairCosts costs);
 /// be reached. O(ranks^3) at worst. Source: Chu, Liu 1965; Edmonds 1967.
 std::vector<Rank> cheapest_arborescence(const PairCosts& costs, Rank root);
 
-/// The same for trees whose edges cost as much in either direction (both_ways()); rooted where the
-/// tree is then least deep, at `start` if that is such a place. It grows from `start`, and of
-/// edges whose costs differ by no more than `tolerance` takes that which ends least far from there,
-/// and of those the one that costs least by `ties`, if given. O(ranks^2). Source: Prim 1957.
-std::vector<Rank> cheapest_spanning_tree(const PairCosts& costs, Rank start = 0,
-                                         double tolerance = 1e-9, const PairCosts* ties = nullptr);
+/// The parents of the ranks in the tree of these edges, rooted where it is least deep, at `wanted`
+/// if that is such a place.
+std::vector<Rank> rooted_in_the_middle(const std::vector<std::vector<Rank>>& neighbours,
+                                       Rank wanted);
+
+struct NoTies {};
+
+/// The same for trees whose edges cost as much in either direction: cost(a, b) is that of both, as
+/// of both_ways(); rooted_in_the_middle() with `start` wanted. It grows from `start`, and of edges
+/// whose costs differ by no more than `tolerance` takes that which ends least far from there, and
+/// of those the one with the least ties(a, b). Asks for the cost of each pair once. O(ranks^2).
+/// Source: Prim 1957.
+template <class Cost, class Ties = NoTies>
+std::vector<Rank> cheapest_spanning_tree(int ranks, const Cost& cost, Rank start = 0,
+                                         double tolerance = 1e-9, const Ties& ties = {}) {
+  constexpr bool has_ties = !std::is_same_v<Ties, NoTies>;
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  std::vector<double> key(ranks, infinite);
+  std::vector<double> tie(ranks, infinite);
+  std::vector<int> depth(ranks, 0);
+  std::vector<Rank> joined(ranks, -1);
+  std::vector<Rank> outside;
+  std::vector<std::vector<Rank>> neighbours(ranks);
+  key[start] = 0;
+  // From the start on: ties fall alike from every start.
+  for (int i = 0; i < ranks; ++i) outside.push_back((start + i) % ranks);
+  while (!outside.empty()) {
+    auto next = outside.begin();
+    for (auto it = outside.begin() + 1; it != outside.end(); ++it) {
+      const bool is_tied = key[*it] <= key[*next] * (1 + tolerance) &&
+                           std::pair(depth[*it], tie[*it]) < std::pair(depth[*next], tie[*next]);
+      if (key[*it] < key[*next] * (1 - tolerance) || is_tied) next = it;
+    }
+    const Rank best = *next;
+    assert(key[best] < infinite);
+    outside.erase(next);
+    if (joined[best] >= 0) {
+      neighbours[best].push_back(joined[best]);
+      neighbours[joined[best]].push_back(best);
+    }
+    for (const Rank v : outside) {
+      const double cost_of_edge = cost(best, v);
+      double second = 0;
+      bool is_tied = false;
+      if constexpr (has_ties) {
+        second = ties(best, v);
+        is_tied = cost_of_edge <= key[v] * (1 + tolerance) &&
+                  std::pair(depth[best] + 1, second) < std::pair(depth[v], tie[v]);
+      }
+      if (cost_of_edge >= key[v] * (1 - tolerance) && !is_tied) continue;
+      key[v] = cost_of_edge;
+      tie[v] = second;
+      joined[v] = best;
+      depth[v] = depth[best] + 1;
+    }
+  }
+  return rooted_in_the_middle(neighbours, start);
+}
 
 /// The same tree with another root.
 std::vector<Rank> with_root(std::vector<Rank> parents, Rank root);

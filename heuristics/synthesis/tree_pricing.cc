@@ -205,7 +205,7 @@ bool TreePricer::price_shallow(const std::vector<double>& prices, Rank start) {
 
 PackedTree TreePricer::spanning(const PairCosts& costs, Rank start, double tolerance) const {
   PackedTree tree;
-  tree.broadcast = cheapest_spanning_tree(both_ways(costs), start, tolerance);
+  tree.broadcast = cheapest_spanning_tree(costs.ranks, both_ways(costs), start, tolerance);
   tree.reduce = tree.broadcast;
   tree.root = static_cast<Rank>(std::find(tree.broadcast.begin(), tree.broadcast.end(), -1) -
                                 tree.broadcast.begin());
