@@ -45,8 +45,8 @@ class StallWatch {
     const std::string self = "rank " + std::to_string(rank_) + " " + describe(lack);
     // A peer that has received everything may end before gRPC releases the memory here.
     const bool long_since = now - moved_ > release_within;
-    const bool gone = lack.sending ? wire_.takes_none(lack.peer) && long_since
-                                   : lack.ended || (wire_.refuses(lack.peer) && long_since);
+    const bool gone = (long_since && wire_.refuses(lack.peer)) ||
+                      (lack.sending ? long_since && wire_.takes_none(lack.peer) : lack.ended);
     if (!gone) gone_since_ = now;
     if (now - gone_since_ > reason_within) wire_.fail(peer + " has ended, but " + self);
     ask(lack.peer, now);

@@ -90,6 +90,20 @@ TEST_P(GrpcFaultsTest, ARankThatLeavesEarlyIsNamedByWhoeverNeedsIt) {
   EXPECT_LT(ranks.age(), Seconds{8.0});
 }
 
+// Joining connects neither of ranks 1 and 2 to the other.
+TEST_P(GrpcFaultsTest, ARankThatEndedBeforeItsFirstMessageIsNamedByTheSender) {
+  ForkedRanks ranks(3, Seconds{20.0}, GetParam(), [](GrpcEndpoint& endpoint) {
+    if (endpoint.rank() != 2) return;
+    usleep(500'000);
+    std::vector<float> own(3'000'000, 1.0F);
+    endpoint.wait(
+        endpoint.send(1, {reinterpret_cast<std::byte*>(own.data()), 3'000'000, DataType::f32}));
+  });
+  EXPECT_EQ(ranks.outcome(1), "done");
+  EXPECT_THAT(ranks.outcome(2), HasSubstr("rank 1 has ended"));
+  EXPECT_LT(ranks.age(), Seconds{15.0});
+}
+
 TEST_P(GrpcFaultsTest, RanksThatWaitForEachOtherSayWhatTheyWaitFor) {
   ForkedRanks ranks(2, Seconds{1.0}, GetParam(), [](GrpcEndpoint& endpoint) {
     float value = 0;
