@@ -72,38 +72,36 @@ std::vector<Rank> cheapest_spanning_tree(int ranks, const Cost& cost, Rank start
   std::vector<Rank> joined(ranks, -1);
   std::vector<Rank> outside;
   std::vector<std::vector<Rank>> neighbours(ranks);
-  key[start] = 0;
   // From the start on: ties fall alike from every start.
-  for (int i = 0; i < ranks; ++i) outside.push_back((start + i) % ranks);
+  for (int i = 1; i < ranks; ++i) outside.push_back((start + i) % ranks);
+  Rank newest = start;
   while (!outside.empty()) {
     auto next = outside.begin();
-    for (auto it = outside.begin() + 1; it != outside.end(); ++it) {
-      const bool is_tied = key[*it] <= key[*next] * (1 + tolerance) &&
-                           std::pair(depth[*it], tie[*it]) < std::pair(depth[*next], tie[*next]);
-      if (key[*it] < key[*next] * (1 - tolerance) || is_tied) next = it;
-    }
-    const Rank best = *next;
-    assert(key[best] < infinite);
-    outside.erase(next);
-    if (joined[best] >= 0) {
-      neighbours[best].push_back(joined[best]);
-      neighbours[joined[best]].push_back(best);
-    }
-    for (const Rank v : outside) {
-      const double cost_of_edge = cost(best, v);
+    for (auto it = outside.begin(); it != outside.end(); ++it) {
+      const Rank v = *it;
+      const double cost_of_edge = cost(newest, v);
       double second = 0;
       bool is_tied = false;
       if constexpr (has_ties) {
-        second = ties(best, v);
+        second = ties(newest, v);
         is_tied = cost_of_edge <= key[v] * (1 + tolerance) &&
-                  std::pair(depth[best] + 1, second) < std::pair(depth[v], tie[v]);
+                  std::pair(depth[newest] + 1, second) < std::pair(depth[v], tie[v]);
       }
-      if (cost_of_edge >= key[v] * (1 - tolerance) && !is_tied) continue;
-      key[v] = cost_of_edge;
-      tie[v] = second;
-      joined[v] = best;
-      depth[v] = depth[best] + 1;
+      if (cost_of_edge < key[v] * (1 - tolerance) || is_tied) {
+        key[v] = cost_of_edge;
+        tie[v] = second;
+        joined[v] = newest;
+        depth[v] = depth[newest] + 1;
+      }
+      const bool is_as_cheap = key[v] <= key[*next] * (1 + tolerance) &&
+                               std::pair(depth[v], tie[v]) < std::pair(depth[*next], tie[*next]);
+      if (key[v] < key[*next] * (1 - tolerance) || is_as_cheap) next = it;
     }
+    newest = *next;
+    assert(key[newest] < infinite);
+    outside.erase(next);
+    neighbours[newest].push_back(joined[newest]);
+    neighbours[joined[newest]].push_back(newest);
   }
   return rooted_in_the_middle(neighbours, start);
 }
