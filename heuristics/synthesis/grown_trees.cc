@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "heuristics/synthesis/rank_paths.h"
@@ -17,26 +18,51 @@ constexpr double first_steepness = 10;
 constexpr double later_steepness[] = {30, 100, 300, 1000, 1000};
 constexpr double alike_cost = 0.02;  // costs that differ by less are taken for equal
 
-/// What ways between two ranks cost in both directions. Each is cut in the middle: the half on a
-/// rank's side is the same to many others, and is summed once for all of them.
+/// The ways that messages over an edge of a tree take, of a collective.
+class EdgeWays {
+ public:
+  EdgeWays(const Topology& topology, CollectiveKind goal) : paths_(topology), goal_(goal) {}
+
+  bool are_there(Rank parent, Rank child) const {
+    return (!reduces() || !paths_.links(child, parent).empty()) &&
+           (!broadcasts() || !paths_.links(parent, child).empty());
+  }
+
+  /// Calls visit(links, whether they lead away from the root).
+  template <class Visit>
+  void each(Rank parent, Rank child, Visit visit) const {
+    if (reduces()) visit(paths_.links(child, parent), false);
+    if (broadcasts()) visit(paths_.links(parent, child), true);
+  }
+
+  int ranks() const { return paths_.ranks(); }
+  bool reduces() const { return goal_ != CollectiveKind::all_gather; }
+  bool broadcasts() const { return goal_ != CollectiveKind::reduce_scatter; }
+
+ private:
+  RankPaths paths_;
+  CollectiveKind goal_;
+};
+
+/// What edges cost. Their ways are cut in the middle: the half on a rank's side is the same to many
+/// others, and is summed once for all of them.
 class HalfWays {
  public:
-  explicit HalfWays(const RankPaths& paths) : ranks_(paths.ranks()) {
-    std::map<std::vector<LinkId>, int> known;
-    std::vector<LinkId> half;
+  explicit HalfWays(const EdgeWays& ways) : ranks_(ways.ranks()) {
+    std::vector<LinkId> near, far;  // of the parent
     sides_.resize(static_cast<std::size_t>(ranks_) * ranks_);
-    for (Rank a = 0; a < ranks_; ++a) {
-      for (Rank b = 0; b < ranks_; ++b) {
-        const auto there = paths.links(a, b);
-        const auto back = paths.links(b, a);
-        if (there.empty() || back.empty()) continue;
-        const auto first = there.first(there.size() - there.size() / 2);
-        const auto last = back.last(back.size() / 2);
-        half.assign(first.begin(), first.end());
-        half.insert(half.end(), last.begin(), last.end());
-        const auto [place, is_new] = known.try_emplace(half, static_cast<int>(halves_.size()));
-        if (is_new) halves_.push_back(half);
-        sides_[pair(a, b)].near = sides_[pair(b, a)].far = place->second;
+    for (Rank parent = 0; parent < ranks_; ++parent) {
+      for (Rank child = 0; child < ranks_; ++child) {
+        if (parent == child || !ways.are_there(parent, child)) continue;
+        near.clear();
+        far.clear();
+        ways.each(parent, child, [&](std::span<const LinkId> links, bool away) {
+          const auto middle = links.size() / 2;
+          const auto first = links.first(middle), last = links.subspan(middle);
+          (away ? near : far).insert((away ? near : far).end(), first.begin(), first.end());
+          (away ? far : near).insert((away ? far : near).end(), last.begin(), last.end());
+        });
+        sides_[pair(parent, child)] = {number_of(near), number_of(far)};
       }
     }
   }
@@ -50,8 +76,8 @@ class HalfWays {
     }
   }
 
-  double operator()(Rank a, Rank b) const {
-    const Sides& sides = sides_[pair(a, b)];
+  double operator()(Rank parent, Rank child) const {
+    const Sides& sides = sides_[pair(parent, child)];
     if (sides.near < 0) return std::numeric_limits<double>::infinity();
     return costs_[sides.near] + costs_[sides.far];
   }
@@ -61,19 +87,31 @@ class HalfWays {
     int near = -1, far = -1;  // halves
   };
 
-  std::size_t pair(Rank a, Rank b) const { return static_cast<std::size_t>(a) * ranks_ + b; }
+  std::size_t pair(Rank parent, Rank child) const {
+    return static_cast<std::size_t>(parent) * ranks_ + child;
+  }
+
+  int number_of(const std::vector<LinkId>& half) {
+    const auto [place, is_new] = numbers_.try_emplace(half, static_cast<int>(halves_.size()));
+    if (is_new) halves_.push_back(half);
+    return place->second;
+  }
 
   int ranks_;
-  std::vector<Sides> sides_;  // by ordered pair
+  std::vector<Sides> sides_;  // by pair()
+  std::map<std::vector<LinkId>, int> numbers_;
   std::vector<std::vector<LinkId>> halves_;
   std::vector<double> costs_;  // by half
 };
 
 class TreeGrower {
  public:
-  TreeGrower(const Topology& topology, double target)
-
-      : paths_(topology), ways_(paths_), ranks_(topology.hosts()), target_(target) {
+  TreeGrower(const Topology& topology, CollectiveKind goal, double target)
+      : ways_(topology, goal),
+        costs_(ways_),
+        ranks_(topology.hosts()),
+        has_equal_roots_(goal != CollectiveKind::all_reduce),
+        target_(target) {
     for (std::size_t l = 0; l < topology.links().size(); ++l) {
       capacity_.push_back(topology.capacity(static_cast<LinkId>(l)));
     }
@@ -81,16 +119,17 @@ class TreeGrower {
     price_.assign(capacity_.size(), 0);
   }
 
-  /// Whether ranks that reach each other both ways join all.
+  /// Ranks of one tree each, if each roots an equal share; else 1.
+  int least_count() const { return has_equal_roots_ ? ranks_ : 1; }
+
+  /// Whether edges that lead both ways join all ranks.
   bool joins_all() const {
     std::vector<bool> joined(static_cast<std::size_t>(ranks_), false);
     std::vector<Rank> order{0};
     joined[0] = true;
     for (std::size_t i = 0; i < order.size(); ++i) {
       for (Rank r = 0; r < ranks_; ++r) {
-        if (joined[r] || paths_.links(order[i], r).empty() || paths_.links(r, order[i]).empty()) {
-          continue;
-        }
+        if (joined[r] || !ways_.are_there(order[i], r) || !ways_.are_there(r, order[i])) continue;
         joined[r] = true;
         order.push_back(r);
       }
@@ -98,8 +137,7 @@ class TreeGrower {
     return std::ssize(order) == ranks_;
   }
 
-  /// The parents of `count` trees.
-  std::vector<std::vector<Rank>> grow(int count) {
+  std::vector<PackedTree> grow(int count) {
     std::vector<std::vector<Rank>> trees(static_cast<std::size_t>(count));
     std::fill(fill_.begin(), fill_.end(), 0.0);
     steepness_ = first_steepness;
@@ -107,7 +145,7 @@ class TreeGrower {
     for (int i = 0; i < count; ++i) {
       // As full as if all trees were like those so far.
       set_prices(static_cast<double>(i + 1) / count);
-      trees[static_cast<std::size_t>(i)] = grown_from(start_of(i));
+      trees[static_cast<std::size_t>(i)] = grown_from(has_equal_roots_ ? i % ranks_ : start_of(i));
       load(trees[static_cast<std::size_t>(i)], 1);
     }
     for (const double steeper : later_steepness) {
@@ -117,7 +155,15 @@ class TreeGrower {
         if (replace(trees[static_cast<std::size_t>(i)], i + replaced)) ++replaced;
       }
     }
-    return trees;
+    std::vector<PackedTree> packed;
+    for (const std::vector<Rank>& parents : trees) {
+      const auto root = std::ranges::find(parents, -1) - parents.begin();
+      packed.push_back({static_cast<Rank>(root), weight_, {}, {}});
+      if (ways_.reduces()) packed.back().reduce = parents;
+      if (ways_.broadcasts()) packed.back().broadcast = parents;
+    }
+    std::ranges::stable_sort(packed, {}, &PackedTree::root);
+    return packed;
   }
 
  private:
@@ -128,7 +174,8 @@ class TreeGrower {
     const double before = crowding();
     load(tree, -1);
     set_prices(1);
-    std::vector<Rank> other = grown_from(start_of(turn));
+    const Rank root = static_cast<Rank>(std::ranges::find(tree, -1) - tree.begin());
+    std::vector<Rank> other = grown_from(has_equal_roots_ ? root : start_of(turn));
     load(other, 1);
     if (crowding() < before) {
       tree = std::move(other);
@@ -153,25 +200,28 @@ class TreeGrower {
   }
 
   std::vector<Rank> grown_from(Rank start) {
-    ways_.set_prices(price_);
+    costs_.set_prices(price_);
     const auto by_depth_alone = [](Rank, Rank) { return 0.0; };
-    return cheapest_spanning_tree(ranks_, ways_, start, alike_cost, by_depth_alone);
+    std::vector<Rank> parents =
+        cheapest_spanning_tree(ranks_, costs_, start, alike_cost, by_depth_alone);
+    return has_equal_roots_ ? with_root(std::move(parents), start) : parents;
   }
 
   void load(const std::vector<Rank>& parents, int sign) {
     for (Rank r = 0; r < ranks_; ++r) {
       if (parents[r] < 0) continue;
-      for (const auto links : {paths_.links(parents[r], r), paths_.links(r, parents[r])}) {
+      ways_.each(parents[r], r, [&](std::span<const LinkId> links, bool) {
         for (const LinkId link : links) {
           fill_[link] += sign * weight_ / (capacity_[link] * target_);
         }
-      }
+      });
     }
   }
 
-  RankPaths paths_;
-  HalfWays ways_;
+  EdgeWays ways_;
+  HalfWays costs_;
   int ranks_;
+  bool has_equal_roots_;
   double target_;
   double steepness_ = 0;
   double weight_ = 0;
@@ -182,17 +232,15 @@ class TreeGrower {
 
 }  // namespace
 
-TreePacking grown_trees(const Topology& topology, double target, double tolerance, int most) {
-  TreePacking best{CollectiveKind::all_reduce, topology.hosts(), {}, 0};
-  TreeGrower grower(topology, target);
+TreePacking grown_trees(const Topology& topology, CollectiveKind goal, double target,
+                        double tolerance, int most) {
+  TreePacking best{goal, topology.hosts(), {}, 0};
+  TreeGrower grower(topology, goal, target);
   if (!grower.joins_all()) return best;
-  for (int count = std::min(first_count, most); count <= most; count *= 2) {
-    std::vector<PackedTree> trees;
-    for (const std::vector<Rank>& parents : grower.grow(count)) {
-      const auto root = std::ranges::find(parents, -1) - parents.begin();
-      trees.push_back({static_cast<Rank>(root), 1.0 / count, parents, parents});
-    }
-    std::ranges::stable_sort(trees, {}, &PackedTree::root);
+  const int least = grower.least_count();
+  const int first = std::max(least, std::min(first_count, most) / least * least);
+  for (int count = first; count <= most; count *= 2) {
+    std::vector<PackedTree> trees = grower.grow(count);
     const double time = seconds_per_byte(topology, trees);
     if (best.trees.empty() || time < best.seconds_per_byte * (1 - tolerance)) {
       best.trees = std::move(trees);

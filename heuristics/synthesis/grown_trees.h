@@ -12,9 +12,11 @@
 
 namespace collbench {
 
-/// Of an all-reduce: the fewest trees within `tolerance` of `target` seconds per byte, or the best
-/// of at most `most`; none if ranks that reach each other both ways do not join all. O(trees *
-/// ranks^2 * links on a way). Requires at least 2 ranks and most > 0.
-TreePacking grown_trees(const Topology& topology, double target, double tolerance, int most);
+/// The fewest trees within `tolerance` of `target` seconds per byte, or the best of at most `most`;
+/// none if edges that lead both ways do not join all ranks, or `most` is less than one for each
+/// rank where each roots an equal share. O(trees * ranks^2). Requires a goal without a root, at
+/// least 2 ranks and most > 0.
+TreePacking grown_trees(const Topology& topology, CollectiveKind goal, double target,
+                        double tolerance, int most);
 
 }  // namespace collbench

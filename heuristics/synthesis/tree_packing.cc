@@ -232,10 +232,9 @@ Packings pack_trees(const Topology& topology, CollectiveKind goal, double target
     return {std::move(even), {}};
   }
   const auto grown = [&](double time) {
-    return goal == CollectiveKind::all_reduce
-               ? grown_trees(topology, time, whole_tolerance,
-                             equal_trees > 0 ? equal_trees : most_grown_trees)
-               : TreePacking{};
+    return grown_trees(
+        topology, goal, time, whole_tolerance,
+        equal_trees > 0 ? equal_trees : std::max(most_grown_trees, topology.hosts()));
   };
   if (topology.hosts() > most_programmed_ranks) {
     TreePacking large = grown(target);

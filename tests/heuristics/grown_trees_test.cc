@@ -9,6 +9,7 @@
 #include "algorithms/verify.h"
 #include "core/error.h"
 #include "heuristics/synthesis/allreduce_bound.h"
+#include "heuristics/synthesis/certificate.h"
 #include "heuristics/synthesis/packed_schedule.h"
 #include "topologies/import/import_topology.h"
 
@@ -33,33 +34,44 @@ Topology uneven_rails(int nodes, int gpus, unsigned seed) {
   return from_edge_list(text, "rails.csv").topology;
 }
 
-double bound_of(const Topology& network) {
-  return allreduce_bound(capacity_graph(network)).seconds_per_gigabyte.value() / 1e9;
+double bound_of(const Topology& network, CollectiveKind goal = CollectiveKind::all_reduce) {
+  return certify(network, goal).bound.seconds_per_gigabyte.value() / 1e9;
 }
 
+constexpr CollectiveKind goals[] = {CollectiveKind::all_reduce, CollectiveKind::all_gather,
+                                    CollectiveKind::reduce_scatter};
+
 TEST(GrownTrees, AreProvenAndFillUnevenAdapters) {
-  for (unsigned seed = 1; seed <= 6; ++seed) {
-    const Topology network = uneven_rails(3, 4, seed);
-    const TreePacking packing = grown_trees(network, bound_of(network), 0.002, 1024);
-    EXPECT_LE(packing.seconds_per_byte, 1.01 * bound_of(network)) << seed;
-    EXPECT_NEAR(packing.seconds_per_byte, seconds_per_byte(network, packing.trees), 1e-18);
-    double weight = 0;
-    for (const PackedTree& tree : packing.trees) weight += tree.weight;
-    EXPECT_NEAR(weight, 1, 1e-9);
-    EXPECT_TRUE(verify_allreduce(packed_schedule(packing, {1, 1}, "synth")).ok()) << seed;
+  for (const CollectiveKind goal : goals) {
+    for (unsigned seed = 1; seed <= 6; ++seed) {
+      const Topology network = uneven_rails(3, 4, seed);
+      const double bound = bound_of(network, goal);
+      const TreePacking packing = grown_trees(network, goal, bound, 0.002, 1024);
+      EXPECT_LE(packing.seconds_per_byte, 1.01 * bound) << to_string(goal) << seed;
+      EXPECT_NEAR(packing.seconds_per_byte, seconds_per_byte(network, packing.trees), 1e-18);
+      std::vector<double> weight(12, 0);
+      for (const PackedTree& tree : packing.trees) {
+        weight[goal == CollectiveKind::all_reduce ? 0 : tree.root] += tree.weight;
+      }
+      EXPECT_NEAR(weight.front(), goal == CollectiveKind::all_reduce ? 1 : 1.0 / 12, 1e-9);
+      EXPECT_NEAR(weight.back(), goal == CollectiveKind::all_reduce ? 0 : 1.0 / 12, 1e-9);
+      EXPECT_TRUE(verify(packed_schedule(packing, {1, 1}, "synth"), {goal, 0}).ok()) << seed;
+    }
   }
 }
 
 TEST(GrownTrees, AreNoMoreThanAskedFor) {
   const Topology network = uneven_rails(2, 3, 1);
-  EXPECT_LE(grown_trees(network, bound_of(network), 0, 100).trees.size(), 100);
+  EXPECT_LE(
+      grown_trees(network, CollectiveKind::all_reduce, bound_of(network), 0, 100).trees.size(),
+      100);
 }
 
 TEST(GrownTrees, AreNoneWhereWaysLeadInOneDirectionOnly) {
   const Topology ring =
       from_edge_list("from,to,bandwidth_GBps,kind\ng0,g1,1,x\ng1,g2,1,x\ng2,g0,1,x\n", "ring.csv")
           .topology;
-  EXPECT_TRUE(grown_trees(ring, 1, 0, 64).trees.empty());
+  EXPECT_TRUE(grown_trees(ring, CollectiveKind::all_reduce, 1, 0, 64).trees.empty());
 }
 
 // What enters all nodes is what bounds them; the linear program agrees.
@@ -78,6 +90,13 @@ TEST(GrownTrees, PackMoreRanksThanTheLinearProgramTakes) {
   const Topology network = uneven_rails(33, 8, 1);
   const double bound = bound_of(network);
   const Packings packed = pack_trees(network, CollectiveKind::all_reduce, bound);
+  EXPECT_LE(packed.packing.seconds_per_byte, 1.03 * bound);
+}
+
+TEST(GrownTrees, ShareTheRootsOfMoreRanksThanTheLinearProgramTakes) {
+  const Topology network = uneven_rails(33, 8, 1);
+  const double bound = bound_of(network, CollectiveKind::all_gather);
+  const Packings packed = pack_trees(network, CollectiveKind::all_gather, bound);
   EXPECT_LE(packed.packing.seconds_per_byte, 1.03 * bound);
 }
 
