@@ -137,7 +137,8 @@ class TreeGrower {
     return std::ssize(order) == ranks_;
   }
 
-  std::vector<PackedTree> grow(int count) {
+  /// Relieves full links until none is fuller than `enough`.
+  std::vector<PackedTree> grow(int count, double enough) {
     std::vector<std::vector<Rank>> trees(static_cast<std::size_t>(count));
     std::fill(fill_.begin(), fill_.end(), 0.0);
     steepness_ = first_steepness;
@@ -155,6 +156,7 @@ class TreeGrower {
         if (replace(trees[static_cast<std::size_t>(i)], i + replaced)) ++replaced;
       }
     }
+    relieve(trees, enough);
     std::vector<PackedTree> packed;
     for (const std::vector<Rank>& parents : trees) {
       const auto root = std::ranges::find(parents, -1) - parents.begin();
@@ -171,13 +173,14 @@ class TreeGrower {
   Rank start_of(int turn) const { return static_cast<Rank>(std::int64_t{turn} * 7919 % ranks_); }
 
   bool replace(std::vector<Rank>& tree, int turn) {
-    const double before = crowding();
+    const double fullest = *std::ranges::max_element(fill_);
+    const double before = crowding(fill_, fullest);
     load(tree, -1);
     set_prices(1);
     const Rank root = static_cast<Rank>(std::ranges::find(tree, -1) - tree.begin());
     std::vector<Rank> other = grown_from(has_equal_roots_ ? root : start_of(turn));
     load(other, 1);
-    if (crowding() < before) {
+    if (crowding(fill_, fullest) < before) {
       tree = std::move(other);
       return true;
     }
@@ -193,9 +196,9 @@ class TreeGrower {
     }
   }
 
-  double crowding() const {
+  double crowding(const std::vector<double>& fill, double fullest) const {
     double sum = 0;
-    for (const double fill : fill_) sum += std::exp(steepness_ * (fill - 1));
+    for (const double f : fill) sum += std::exp(steepness_ * (f - fullest));
     return sum;
   }
 
@@ -209,12 +212,115 @@ class TreeGrower {
 
   void load(const std::vector<Rank>& parents, int sign) {
     for (Rank r = 0; r < ranks_; ++r) {
-      if (parents[r] < 0) continue;
-      ways_.each(parents[r], r, [&](std::span<const LinkId> links, bool) {
-        for (const LinkId link : links) {
-          fill_[link] += sign * weight_ / (capacity_[link] * target_);
-        }
+      if (parents[r] >= 0) load(parents[r], r, sign);
+    }
+  }
+
+  void load(Rank parent, Rank child, int sign) {
+    ways_.each(parent, child, [&](std::span<const LinkId> links, bool) {
+      for (const LinkId link : links) {
+        fill_[link] += sign * weight_ / (capacity_[link] * target_);
+      }
+    });
+  }
+
+  /// Exchanges single edges for others while that relieves the fullest link: a grown tree does not
+  /// see what its own edges load.
+  void relieve(std::vector<std::vector<Rank>>& trees, double enough) {
+    std::size_t turn = 0;
+    for (;;) {
+      const auto fullest = std::ranges::max_element(fill_);
+      if (*fullest <= enough) return;
+      set_prices(1);
+      costs_.set_prices(price_);
+      const auto link = static_cast<LinkId>(fullest - fill_.begin());
+      std::size_t tried = 0;
+      while (tried < trees.size() && !relieve(trees[turn++ % trees.size()], link)) ++tried;
+      if (tried == trees.size()) return;
+    }
+  }
+
+  bool relieve(std::vector<Rank>& tree, LinkId fullest) {
+    for (Rank r = 0; r < ranks_; ++r) {
+      if (tree[r] < 0) continue;
+      bool crosses = false;
+      ways_.each(tree[r], r, [&](std::span<const LinkId> links, bool) {
+        crosses = crosses || std::ranges::find(links, fullest) != links.end();
       });
+      if (crosses && exchange(tree, r)) return true;
+    }
+    return false;
+  }
+
+  /// Joins what is below the edge to `child` by the cheapest other edge.
+  bool exchange(std::vector<Rank>& tree, Rank child) {
+    const Rank parent = tree[child];
+    std::vector<Rank> below, others;
+    split(tree, child, below, others);
+    const std::vector<int> depth = depths(tree);
+    Rank from = -1, to = -1;
+    double least = std::numeric_limits<double>::infinity();
+    for (const Rank a : others) {
+      for (const Rank b : below) {
+        if (a == parent && b == child) continue;
+        const double cost = costs_(a, b);
+        const bool is_nearer =
+            from >= 0 && depth[a] < depth[from] && cost < least * (1 + alike_cost);
+        if (cost >= least * (1 - alike_cost) && !is_nearer) continue;
+        least = cost;
+        from = a;
+        to = b;
+      }
+    }
+    if (from < 0) return false;
+    std::vector<LinkId> changed;
+    const auto note = [&](std::span<const LinkId> links, bool) {
+      changed.insert(changed.end(), links.begin(), links.end());
+    };
+    ways_.each(parent, child, note);
+    ways_.each(from, to, note);
+    std::ranges::sort(changed);
+    changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
+    const auto fills = [&] {
+      std::vector<double> fill;
+      for (const LinkId link : changed) fill.push_back(fill_[link]);
+      return fill;
+    };
+    const std::vector<double> before = fills();
+    load(parent, child, -1);
+    load(from, to, 1);
+    const double fullest = *std::ranges::max_element(before);
+    if (crowding(fills(), fullest) >= crowding(before, fullest)) {
+      load(from, to, -1);
+      load(parent, child, 1);
+      return false;
+    }
+    // What is below hangs from `to` now.
+    Rank above = from;
+    for (Rank at = to;;) {
+      const Rank next = std::exchange(tree[at], above);
+      if (at == child) break;
+      above = at;
+      at = next;
+    }
+    return true;
+  }
+
+  void split(const std::vector<Rank>& tree, Rank top, std::vector<Rank>& below,
+             std::vector<Rank>& others) const {
+    enum class Place { unknown, below, other };
+    std::vector<Place> place(tree.size(), Place::unknown);
+    std::vector<Rank> way;
+    for (Rank r = 0; r < ranks_; ++r) {
+      Rank at = r;
+      while (at >= 0 && at != top && place[at] == Place::unknown) {
+        way.push_back(at);
+        at = tree[at];
+      }
+      const bool is_below = at >= 0 && (at == top || place[at] == Place::below);
+      for (const Rank on : way) place[on] = is_below ? Place::below : Place::other;
+      way.clear();
+      (is_below ? below : others).push_back(r);
     }
   }
 
@@ -240,7 +346,7 @@ TreePacking grown_trees(const Topology& topology, CollectiveKind goal, double ta
   const int least = grower.least_count();
   const int first = std::max(least, std::min(first_count, most) / least * least);
   for (int count = first; count <= most; count *= 2) {
-    std::vector<PackedTree> trees = grower.grow(count);
+    std::vector<PackedTree> trees = grower.grow(count, 1 + tolerance);
     const double time = seconds_per_byte(topology, trees);
     if (best.trees.empty() || time < best.seconds_per_byte * (1 - tolerance)) {
       best.trees = std::move(trees);
