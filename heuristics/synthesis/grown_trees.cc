@@ -82,6 +82,18 @@ class HalfWays {
     return costs_[sides.near] + costs_[sides.far];
   }
 
+  /// Marks the halves that a link is in, for crosses().
+  void look_at(LinkId link) {
+    marked_.clear();
+    for (const std::vector<LinkId>& half : halves_) {
+      marked_.push_back(std::ranges::find(half, link) != half.end());
+    }
+  }
+  bool crosses(Rank parent, Rank child) const {
+    const Sides& sides = sides_[pair(parent, child)];
+    return marked_[sides.near] || marked_[sides.far];
+  }
+
  private:
   struct Sides {
     int near = -1, far = -1;  // halves
@@ -102,6 +114,7 @@ class HalfWays {
   std::map<std::vector<LinkId>, int> numbers_;
   std::vector<std::vector<LinkId>> halves_;
   std::vector<double> costs_;  // by half
+  std::vector<char> marked_;   // by half
 };
 
 class TreeGrower {
@@ -233,21 +246,16 @@ class TreeGrower {
       if (*fullest <= enough) return;
       set_prices(1);
       costs_.set_prices(price_);
-      const auto link = static_cast<LinkId>(fullest - fill_.begin());
+      costs_.look_at(static_cast<LinkId>(fullest - fill_.begin()));
       std::size_t tried = 0;
-      while (tried < trees.size() && !relieve(trees[turn++ % trees.size()], link)) ++tried;
+      while (tried < trees.size() && !relieve(trees[turn++ % trees.size()])) ++tried;
       if (tried == trees.size()) return;
     }
   }
 
-  bool relieve(std::vector<Rank>& tree, LinkId fullest) {
+  bool relieve(std::vector<Rank>& tree) {
     for (Rank r = 0; r < ranks_; ++r) {
-      if (tree[r] < 0) continue;
-      bool crosses = false;
-      ways_.each(tree[r], r, [&](std::span<const LinkId> links, bool) {
-        crosses = crosses || std::ranges::find(links, fullest) != links.end();
-      });
-      if (crosses && exchange(tree, r)) return true;
+      if (tree[r] >= 0 && costs_.crosses(tree[r], r) && exchange(tree, r)) return true;
     }
     return false;
   }
