@@ -281,12 +281,28 @@ class TreeGrower {
       }
     }
     if (from < 0) return false;
+    // What is below hangs from `to` then, whose way up to `child` is turned round.
+    std::vector<std::pair<Rank, Rank>> before{{parent, child}}, after{{from, to}};
+    for (Rank at = to; at != child; at = tree[at]) {
+      before.emplace_back(tree[at], at);
+      after.emplace_back(at, tree[at]);
+    }
+    if (!relieves(before, after)) return false;
+    for (const auto& [above, below_it] : after) tree[below_it] = above;
+    return true;
+  }
+
+  /// Loads the edges `after` instead of those `before`, unless links are then as crowded.
+  bool relieves(const std::vector<std::pair<Rank, Rank>>& before,
+                const std::vector<std::pair<Rank, Rank>>& after) {
     std::vector<LinkId> changed;
-    const auto note = [&](std::span<const LinkId> links, bool) {
-      changed.insert(changed.end(), links.begin(), links.end());
-    };
-    ways_.each(parent, child, note);
-    ways_.each(from, to, note);
+    for (const auto* edges : {&before, &after}) {
+      for (const auto& [parent, child] : *edges) {
+        ways_.each(parent, child, [&](std::span<const LinkId> links, bool) {
+          changed.insert(changed.end(), links.begin(), links.end());
+        });
+      }
+    }
     std::ranges::sort(changed);
     changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
     const auto fills = [&] {
@@ -294,24 +310,16 @@ class TreeGrower {
       for (const LinkId link : changed) fill.push_back(fill_[link]);
       return fill;
     };
-    const std::vector<double> before = fills();
-    load(parent, child, -1);
-    load(from, to, 1);
-    const double fullest = *std::ranges::max_element(before);
-    if (crowding(fills(), fullest) >= crowding(before, fullest)) {
-      load(from, to, -1);
-      load(parent, child, 1);
-      return false;
-    }
-    // What is below hangs from `to` now.
-    Rank above = from;
-    for (Rank at = to;;) {
-      const Rank next = std::exchange(tree[at], above);
-      if (at == child) break;
-      above = at;
-      at = next;
-    }
-    return true;
+    const auto exchange = [&](int sign) {
+      for (const auto& [parent, child] : before) load(parent, child, -sign);
+      for (const auto& [parent, child] : after) load(parent, child, sign);
+    };
+    const std::vector<double> old = fills();
+    exchange(1);
+    const double fullest = *std::ranges::max_element(old);
+    if (crowding(fills(), fullest) < crowding(old, fullest)) return true;
+    exchange(-1);
+    return false;
   }
 
   void split(const std::vector<Rank>& tree, Rank top, std::vector<Rank>& below,
