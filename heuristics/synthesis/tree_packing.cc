@@ -26,6 +26,9 @@ constexpr std::size_t most_weighed_again = 60'000;  // trees times links
 constexpr int most_whole_trees = 512;
 constexpr int most_grown_trees = 1024;
 constexpr double whole_tolerance = 0.002;
+constexpr double grown_tolerance = 0.005;
+constexpr int few_grown_trees = 256;      // with which schedules are made soon
+constexpr double effort_for_fewer = 0.1;  // of the search for fewer
 constexpr double lp_tolerance = 5e-4;
 // How much of the prices at which trees are asked for is the linear program's; the rest is that of
 // the best bound so far.
@@ -51,9 +54,9 @@ class Packer {
 
   /// The last packing by equally heavy trees, the fewest that take `seconds_per_byte` within
   /// `tolerance`.
-  TreePacking pack_whole(double seconds_per_byte, double tolerance, int most) {
-    const std::vector<int> counts = whole_multiples(pricer_, weights_, seconds_per_byte,
-                                                    most > 0 ? most : most_whole_trees, tolerance);
+  TreePacking pack_whole(double seconds_per_byte, double tolerance, int most, double effort = 1) {
+    const std::vector<int> counts = whole_multiples(
+        pricer_, weights_, seconds_per_byte, most > 0 ? most : most_whole_trees, tolerance, effort);
     std::vector<PackedTree> weighted;
     for (std::size_t c = 0; c < counts.size(); ++c) {
       for (int i = 0; i < counts[c]; ++i) weighted.push_back(pricer_.trees()[c]);
@@ -248,13 +251,16 @@ Packings pack_trees(const Topology& topology, CollectiveKind goal, double target
   Packings packed{packer.pack(target, lp_tolerance), {}};
   if (equal_trees > 0 || !is_direct(topology, packed.packing)) {
     const double time = packed.packing.seconds_per_byte;
-    packed.whole = packer.pack_whole(time, whole_tolerance, equal_trees);
-    if (packed.whole.seconds_per_byte > time * (1 + whole_tolerance)) {
-      TreePacking other = grown(time);
-      const bool is_better =
-          !other.trees.empty() && other.seconds_per_byte < packed.whole.seconds_per_byte;
-      if (is_better) packed.whole = std::move(other);
-    }
+    TreePacking other = grown(time);
+    const double others_time =
+        other.trees.empty() ? std::numeric_limits<double>::infinity() : other.seconds_per_byte;
+    const bool suffices =
+        others_time <= time * (1 + grown_tolerance) && std::ssize(other.trees) <= few_grown_trees;
+    const double effort = suffices ? effort_for_fewer : 1;
+    packed.whole = packer.pack_whole(time, whole_tolerance, equal_trees, effort);
+    const double enough = time * (1 + whole_tolerance);
+    if (packed.whole.seconds_per_byte > std::max(enough, others_time))
+      packed.whole = std::move(other);
   }
   const double found =
       packed.whole.trees.empty() ? packed.packing.seconds_per_byte : packed.whole.seconds_per_byte;

@@ -22,6 +22,7 @@ constexpr double nearly_full = 0.97;
 constexpr double most_asked = 24000;     // over the ranks: for trees, at each multiple
 constexpr double depth_strain = 0.05;    // of a hop of a tree: a full link has 1
 constexpr double steep_for_edges = 500;  // from there on edges are moved
+constexpr int few_multiples = 16;        // trees: soon tried
 constexpr int idle_passes = 3;           // over all trees: then moving them is over
 constexpr std::size_t most_recent = 300;
 constexpr std::size_t most_tried = 12;  // trees given up, and taken instead, per step
@@ -30,7 +31,8 @@ class MultipleSearch {
  public:
   /// `target` is the time of the whole vector through all links together, as the pricer's prices
   /// have it.
-  MultipleSearch(TreePricer& pricer, double target) : pricer_(pricer), target_(target) {}
+  MultipleSearch(TreePricer& pricer, double target, double work)
+      : pricer_(pricer), target_(target), work_(work) {}
 
   /// The time over the target; fills counts().
   double run(const std::vector<double>& weights, int of_each) {
@@ -57,7 +59,7 @@ class MultipleSearch {
   }
   const std::vector<int>& counts() const { return counts_; }
   /// Whether that share of all work has been done.
-  bool is_spent(double share) const { return work_left_ <= (1 - share) * most_work; }
+  bool is_spent(double share) const { return work_left_ <= (1 - share) * work_; }
 
  private:
   /// What one tree adds to the fill of a link.
@@ -237,7 +239,8 @@ class MultipleSearch {
   std::vector<int> counts_;     // by tree
   std::vector<double> fill_;    // by link: time over the target
   std::vector<double> strain_;  // by link: what its fill costs
-  double work_left_ = most_work;
+  double work_;
+  double work_left_ = work_;
   int asks_left_ = 0;
   int asked_ = 0;
   int moves_asked_ = 0;
@@ -251,7 +254,6 @@ std::vector<std::pair<double, int>> promising_multiples(const TreePricer& pricer
                                                         double target, int most) {
   constexpr double hardly_empty = 0.999;
   constexpr double of_search = 0.25;  // of a time, with one tree
-  constexpr double few = 16;          // trees: soon tried
   std::vector<double> fill(pricer.capacity().size(), 0);
   for (std::size_t c = 0; c < weights.size(); ++c) {
     for (const auto& [link, messages] : pricer.loads()[c]) {
@@ -270,8 +272,9 @@ std::vector<std::pair<double, int>> promising_multiples(const TreePricer& pricer
       const double room = share * trees;
       promise = std::max(promise, room / std::max(1e-3, std::floor(room * (1 + 1e-4))));
     }
-    made.emplace_back(promise + each_tree_costs * trees + (trees > few ? of_search / trees : 0),
-                      of_each);
+    made.emplace_back(
+        promise + each_tree_costs * trees + (trees > few_multiples ? of_search / trees : 0),
+        of_each);
   }
   std::sort(made.begin(), made.end());
   return made;
@@ -280,9 +283,10 @@ std::vector<std::pair<double, int>> promising_multiples(const TreePricer& pricer
 }  // namespace
 
 std::vector<int> whole_multiples(TreePricer& pricer, const std::vector<double>& weights,
-                                 double seconds_per_byte, int most, double tolerance) {
+                                 double seconds_per_byte, int most, double tolerance,
+                                 double effort) {
   const double target = seconds_per_byte * pricer.total();
-  MultipleSearch search(pricer, target);
+  MultipleSearch search(pricer, target, effort * most_work);
   std::vector<int> best;
   double least = std::numeric_limits<double>::infinity();
   // Whether that is as good as can be asked for.
@@ -296,10 +300,12 @@ std::vector<int> whole_multiples(TreePricer& pricer, const std::vector<double>& 
     }
     return time <= 1 + tolerance && trees >= pricer.ranks() - 1;
   };
-  // Growing numbers find trees that larger ones need as well; then those that promise most.
+  // Growing numbers find trees that larger ones need as well; then those that promise most. With
+  // little effort only few of the former leave enough for the latter.
+  const int most_grown = effort < 1 ? std::min(most, few_multiples) : most;
   bool is_done = false;
   int of_each = pricer.roots() > 1 ? 1 : 4;
-  while (!is_done && !search.is_spent(0.5) && of_each * pricer.roots() <= most) {
+  while (!is_done && !search.is_spent(0.5) && of_each * pricer.roots() <= most_grown) {
     is_done = is_enough(of_each);
     of_each += std::max(1, of_each / 6);
   }

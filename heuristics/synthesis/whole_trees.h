@@ -15,9 +15,10 @@ namespace collbench {
 
 /// How often each of pricer.trees() is taken, so that every root has as many: few, up to `most` in
 /// all, that reach `seconds_per_byte` within `tolerance` and fill no more links than they must, or
-/// else the best found.
+/// else the best found with that much `effort`, of some seconds.
 /// `weights` of the trees are where it begins. More trees may be added to the pricer.
 std::vector<int> whole_multiples(TreePricer& pricer, const std::vector<double>& weights,
-                                 double seconds_per_byte, int most, double tolerance);
+                                 double seconds_per_byte, int most, double tolerance,
+                                 double effort = 1);
 
 }  // namespace collbench
