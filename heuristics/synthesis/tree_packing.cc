@@ -259,8 +259,11 @@ Packings pack_trees(const Topology& topology, CollectiveKind goal, double target
     const double effort = suffices ? effort_for_fewer : 1;
     packed.whole = packer.pack_whole(time, whole_tolerance, equal_trees, effort);
     const double enough = time * (1 + whole_tolerance);
-    if (packed.whole.seconds_per_byte > std::max(enough, others_time))
-      packed.whole = std::move(other);
+    const bool is_better =
+        packed.whole.seconds_per_byte > enough
+            ? others_time < packed.whole.seconds_per_byte
+            : others_time <= enough && other.trees.size() < packed.whole.trees.size();
+    if (is_better) packed.whole = std::move(other);
   }
   const double found =
       packed.whole.trees.empty() ? packed.packing.seconds_per_byte : packed.whole.seconds_per_byte;
