@@ -5,8 +5,8 @@
 // prices that those before it leave (as in multiplicative weights: Plotkin, Shmoys, Tardos 1995;
 // Garg, Koenemann 1998). Then trees are taken out and grown anew at steeper and steeper prices, as
 // long as the network gets less full. A tree does not see what its own edges load while it grows,
-// so in the end single edges that cross the fullest link are exchanged. What is left above the bound
-// is the grain: a link that few trees cross is filled by whole trees only, so their number is
+// so in the end single edges that cross the fullest link are exchanged. What is left above the
+// bound is the grain: a link that few trees cross is filled by whole trees only, so their number is
 // doubled until it is small.
 #pragma once
 
