@@ -324,7 +324,7 @@ class TreeGrower {
 
   void split(const std::vector<Rank>& tree, Rank top, std::vector<Rank>& below,
              std::vector<Rank>& others) const {
-    enum class Place { unknown, below, other };
+    enum class Place { unknown, under, other };
     std::vector<Place> place(tree.size(), Place::unknown);
     std::vector<Rank> way;
     for (Rank r = 0; r < ranks_; ++r) {
@@ -333,8 +333,8 @@ class TreeGrower {
         way.push_back(at);
         at = tree[at];
       }
-      const bool is_below = at >= 0 && (at == top || place[at] == Place::below);
-      for (const Rank on : way) place[on] = is_below ? Place::below : Place::other;
+      const bool is_below = at >= 0 && (at == top || place[at] == Place::under);
+      for (const Rank on : way) place[on] = is_below ? Place::under : Place::other;
       way.clear();
       (is_below ? below : others).push_back(r);
     }
