@@ -28,6 +28,9 @@ void combine(Region a, Region b, Region to, Operation operation) {
   });
 }
 
+/// to = from; both are of one type and count.
+inline void copy(Region from, Region to) { std::copy_n(from.data, from.size().count, to.data); }
+
 /// region *= factor.
 inline void scale(Region region, double factor) {
   with_elements(region, [&]<class T>(T* values) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "training/elements.h"
 #include "transports/memory.h"
 
 namespace collbench {
@@ -10,7 +11,6 @@ namespace {
 
 const Collective all_gather{CollectiveKind::all_gather};
 
-void copy(Region from, Region to) { std::copy_n(from.data, from.size().count, to.data); }
 void release(Region region) { release_pages(region.data, region.size()); }
 Bytes resident(Region region) { return resident_bytes(region.data, region.size()); }
 

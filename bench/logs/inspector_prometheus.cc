@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view time_metric = "nccl_collective_exec_time_microseconds{";
 
-std::string label(std::string_view labels, std::string_view name) {
+std::string label_of(std::string_view labels, std::string_view name) {
   const std::string start = fmt::format("{}=\"", name);
   std::size_t at = labels.find(start);
   while (at != labels.npos && at > 0 && labels[at - 1] != ',' && labels[at - 1] != '{') {
@@ -48,27 +48,27 @@ class MetricsReader {
     const double value =
         end == line.npos ? 0 : number_in(trimmed(line.substr(end + 1)), 0, 1e15).value_or(0);
     const std::string labels(line.substr(0, std::min(end, line.size())));
-    const auto ranks = small_integer_in(label(labels, "nranks"), 1, 1 << 20);
-    const std::int64_t bytes = bytes_of_range(label(labels, "message_size"));
+    const auto ranks = small_integer_in(label_of(labels, "nranks"), 1, 1 << 20);
+    const std::int64_t bytes = bytes_of_range(label_of(labels, "message_size"));
     if (!(value > 0) || !ranks || bytes == 0) {
       ++job_.left_out["metrics of NCCL Inspector without ranks, size or value"];
       return;
     }
-    const std::string name = label(labels, "comm_name");
-    const std::string gpu = label(labels, "node") + " " + label(labels, "gpu");
+    const std::string name = label_of(labels, "comm_name");
+    const std::string gpu = label_of(labels, "node") + " " + label_of(labels, "gpu");
     LogRecord record;
     record.communicator = job_.communicator("metrics " + name, name, *ranks);
     JobCommunicator& one = job_.communicators[static_cast<std::size_t>(record.communicator)];
-    one.nodes = small_integer_in(label(labels, "n_nodes"), 1, *ranks).value_or(0);
-    record.process = job_.process(gpu, label(labels, "node"));
+    one.nodes = small_integer_in(label_of(labels, "n_nodes"), 1, *ranks).value_or(0);
+    record.process = job_.process(gpu, label_of(labels, "node"));
     // Ranks are not said: GPUs in the order in which they come.
     record.rank = ranks_.try_emplace(gpu, static_cast<int>(ranks_.size())).first->second;
     if (record.rank >= *ranks) return;
-    record.kind = logged_kind(label(labels, "collective"));
+    record.kind = logged_kind(label_of(labels, "collective"));
     record.bytes = bytes;
     record.duration_us = value;
     record.count = 0;
-    const std::string choice = label(labels, "algo_proto");
+    const std::string choice = label_of(labels, "algo_proto");
     const std::size_t split = choice.rfind('_');  // "NVLS_TREE_SIMPLE"
     if (split != choice.npos) {
       record.algorithm = job_.word(choice.substr(0, split));

@@ -24,14 +24,14 @@ struct JunitCase {
 };
 
 /// XML has no control characters, not even as entities.
-std::string printable(std::string text) {
+std::string without_controls(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](unsigned char c) { return c < 0x20; }, ' ');
   return text;
 }
 
 void set(pugi::xml_node node, const char* attribute, const std::string& value) {
-  node.append_attribute(attribute) = printable(value).c_str();
+  node.append_attribute(attribute) = without_controls(value).c_str();
 }
 
 void set_counts(pugi::xml_node node, const std::string& name, const std::vector<JunitCase>& cases) {

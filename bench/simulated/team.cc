@@ -27,7 +27,7 @@
 namespace collbench {
 namespace {
 
-constexpr double agreement = 1e-9;  // relative, between engines
+constexpr double most_disagreement = 1e-9;  // relative, between engines
 // How many of the candidates with the best predictions `auto` plays, and how large they may be.
 constexpr std::size_t most_finalists = 5;
 constexpr std::int64_t most_final_messages = 150'000;
@@ -312,8 +312,8 @@ std::string check_engines(const Case& point, CaseBinder& binder) {
   const std::string words =
       fmt::format("{} {:.12g} s, {} {:.12g} s: relative difference {:.1e}", to_string(first.engine),
                   first.time.count(), to_string(second.engine), second.time.count(), difference);
-  if (!(difference <= agreement)) {
-    throw WrongResult(fmt::format("engines differ by more than {:.0e}: {}", agreement, words));
+  if (!(difference <= most_disagreement)) {
+    throw WrongResult(fmt::format("engines differ by more than {:.0e}: {}", most_disagreement, words));
   }
   return words;
 }

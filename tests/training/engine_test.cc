@@ -9,20 +9,12 @@
 #include "tests/training/small_models.h"
 
 #include "core/error.h"
+#include "training/elements.h"
 
 namespace collbench {
 namespace {
 
 constexpr std::int64_t samples = 6;
-
-std::vector<double> values_of(const Region& region) {
-  if (region.type == DataType::f32) {
-    const auto* first = reinterpret_cast<const float*>(region.data);
-    return {first, first + region.count};
-  }
-  const auto* first = reinterpret_cast<const double*>(region.data);
-  return {first, first + region.count};
-}
 
 std::vector<double> gradients_of(Network& network) { return values_of(network.gradients()); }
 

@@ -63,8 +63,6 @@ void Placement::unpack(std::span<const std::byte> packed, int server, Region fla
 
 namespace {
 
-void copy(Region from, Region to) { std::copy_n(from.data, from.size().count, to.data); }
-
 /// A replica, and by how much a step has moved its statistics.
 class BatchReplica {
  public:

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include <linux/tcp.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
