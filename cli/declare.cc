@@ -53,14 +53,18 @@ bool has_variables() {
 }  // namespace
 
 void declare_asked_options(CLI::App& app, int argc, char** argv) {
-  const auto named = std::as_const(app).get_subcommands(
-      [&](const CLI::App* command) { return argc > 1 && command->get_name() == argv[1]; });
-  const CLI::App* asked = named.empty() ? nullptr : named.front();
-  constexpr std::string_view about_all[] = {"run", "help", "completion"};
-  const bool all = asked == nullptr || has_variables() ||
-                   std::ranges::find(about_all, asked->get_name()) != std::end(about_all);
+  const auto has = [&](std::string_view word) {
+    return std::count(argv + 1, argv + argc, word) > 0;
+  };
+  const auto others = std::as_const(app).get_subcommands([&](const CLI::App* command) {
+    return argc > 1 && command->get_name() == argv[1] && command->get_name() != "run";
+  });
+  const bool all = has("help") || has("completion") || has_variables();
   for (const auto& [command, rows] : command_rows()) {
-    if (all || command == asked || command->get_parent() == asked) declare_options(*command, rows);
+    const CLI::App* parent = command->get_parent();
+    const bool asked =
+        parent == nullptr ? others.empty() : has(command->get_name()) || has(parent->get_name());
+    if (all || asked) declare_options(*command, rows);
   }
   app.set_version_flag("--version,-V", std::string(), "print the version");
 }

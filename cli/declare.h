@@ -26,8 +26,9 @@ AddCommand add_run, add_simulate, add_sweep, add_train, add_select, add_merge, a
     add_algos, add_synth, add_tune, add_topo, add_logs, add_profile, add_doctor, add_completion,
     add_help, add_version;
 
-/// After all commands were added: declares the options of the command that the first argument
-/// names, and of those below it; of all commands where it names none, or one that is about all.
+/// After all commands were added: declares the options of those that any argument names and of
+/// those below them, those of `run` unless another command comes first, and for help and
+/// completion, which are about all, those of all.
 void declare_asked_options(CLI::App& app, int argc, char** argv);
 
 /// " topo show" of that command, "" of the program itself.
