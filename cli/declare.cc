@@ -59,7 +59,8 @@ void declare_asked_options(CLI::App& app, int argc, char** argv) {
   const auto others = std::as_const(app).get_subcommands([&](const CLI::App* command) {
     return argc > 1 && command->get_name() == argv[1] && command->get_name() != "run";
   });
-  const bool all = has("help") || has("completion") || has_variables();
+  const bool all =
+      has("help") || has("--help") || has("-h") || has("completion") || has_variables();
   for (const auto& [command, rows] : command_rows()) {
     const CLI::App* parent = command->get_parent();
     const bool asked =

@@ -27,8 +27,8 @@ AddCommand add_run, add_simulate, add_sweep, add_train, add_select, add_merge, a
     add_help, add_version;
 
 /// After all commands were added: declares the options of those that any argument names and of
-/// those below them, those of `run` unless another command comes first, and for help and
-/// completion, which are about all, those of all.
+/// those below them, those of `run` unless another command comes first, and those
+/// of all for help and completion.
 void declare_asked_options(CLI::App& app, int argc, char** argv);
 
 /// " topo show" of that command, "" of the program itself.
