@@ -26,6 +26,10 @@ constexpr std::int64_t streaming_bytes = 1 << 20;
 // In place, what is only copied is, too, where the vectors of all ranks are larger than a
 // last-level cache: a fold has read the lines that it stores to, a copy has not.
 constexpr std::int64_t beyond_caches = 64 << 20;
+// Vectors from here on are shared out even if every rank has a core. Of smaller ones each rank does
+// what it receives of a reduce-scatter or all-gather: its cache holds the lines that it stores to,
+// and another rank would take up to six times as long to store to them.
+constexpr std::int64_t shared_out_bytes = 4 << 20;
 constexpr Rank no_one = -1;  // the wait depends on all ranks
 static_assert(most_shown_bytes <= shm_line_payload);
 
@@ -116,6 +120,15 @@ class ShmFusedPlayer final : public ShmFused {
                                         : out.size().count >= streaming_bytes;
     const Stores stores = around ? Stores::streaming : Stores::cached;
     const int cores = lines_.header().cores;
+    const bool halves = fusion.kind != CollectiveKind::all_reduce;
+    if (halves && bytes < shared_out_bytes && ranks_ <= cores) {
+      fold_own(
+          fusion, [&](const Fusion::Piece& piece) { return has(fusion.receivers(piece), rank_); },
+          [&](const Fusion::Piece& piece, std::int64_t first, std::int64_t n) {
+            fold(fusion.sources(piece), {&rank_, 1}, first, n, in.type, reduction, stores);
+          });
+      return;
+    }
     const std::int64_t least = ranks_ <= cores ? 4096 : 16384;
     const std::int64_t unit_bytes =
         std::clamp<std::int64_t>(bytes / (2 * std::min(ranks_, cores)), least, 262144);
@@ -180,7 +193,7 @@ class ShmFusedPlayer final : public ShmFused {
       collbench::copy(to + last * bytes, from + last * bytes, (in.count - last) * bytes);
     };
     exchange(stage, in.data);
-    arrive_shared(stage, stage);
+    arrive(view_position(view_, stage), view_position(view_, stage));
     await_arrivals();
     fold_private(fusion, in, out, reduction, base, first, last);
     lines_.header().done[fused_ % 2].value.fetch_add(1);
@@ -196,10 +209,6 @@ class ShmFusedPlayer final : public ShmFused {
     line.out.store(out, std::memory_order_relaxed);
     line.sequence.store(fused_, std::memory_order_release);
     waiter_.notify();
-  }
-
-  void arrive_shared(const std::byte* in, const std::byte* out) {
-    arrive(view_position(view_, in), view_position(view_, out));
   }
 
   void await_arrivals() {
@@ -307,19 +316,26 @@ class ShmFusedPlayer final : public ShmFused {
     }
   }
 
+  // Between the meetings: every rank folds the pieces that are its own.
+  template <class IsOwn, class Fold>
+  void fold_own(const Fusion& fusion, IsOwn is_own, Fold fold_part) {
+    for (const Fusion::Piece& piece : fusion.pieces) {
+      if (is_own(piece)) fold_part(piece, piece.first, piece.count);
+    }
+    lines_.header().done[fused_ % 2].value.fetch_add(1);
+    await_done(ranks_);
+  }
+
   // Between the meetings: every rank folds claimed pieces if all ranks have equal shares, else the
   // pieces that it owns.
   template <class Fold>
   void fold_shares(const Fusion& fusion, std::int64_t unit, Fold fold_part) {
     if (fusion.even) {
       await_done(fold_claimed(fusion, unit, fold_part));
-      return;
+    } else {
+      fold_own(
+          fusion, [&](const Fusion::Piece& piece) { return piece.owner == rank_; }, fold_part);
     }
-    for (const Fusion::Piece& piece : fusion.pieces) {
-      if (piece.owner == rank_) fold_part(piece, piece.first, piece.count);
-    }
-    lines_.header().done[fused_ % 2].value.fetch_add(1);
-    await_done(ranks_);
   }
 
   // Folds pieces of `unit` elements until none is left; returns how many there are in all. Claiming
