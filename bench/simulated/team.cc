@@ -313,7 +313,8 @@ std::string check_engines(const Case& point, CaseBinder& binder) {
       fmt::format("{} {:.12g} s, {} {:.12g} s: relative difference {:.1e}", to_string(first.engine),
                   first.time.count(), to_string(second.engine), second.time.count(), difference);
   if (!(difference <= most_disagreement)) {
-    throw WrongResult(fmt::format("engines differ by more than {:.0e}: {}", most_disagreement, words));
+    throw WrongResult(
+        fmt::format("engines differ by more than {:.0e}: {}", most_disagreement, words));
   }
   return words;
 }

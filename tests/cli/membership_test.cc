@@ -154,6 +154,9 @@ TEST_F(MembershipTest, MpirunNeedsNoOtherFlag) {
 TEST_F(MembershipTest, RanksOfOneMachineShareItsMemoryBesideMpiAndMessages) {
   const CommandOutcome version = invoke_program(folder_, "mpirun", {"--version"});
   if (version.out.find("Open MPI") == std::string::npos) GTEST_SKIP() << "no Open MPI here";
+  const CommandOutcome with_mpi =
+      invoke_program(folder_, COLLBENCH_BINARY, {"-A", "mpi", "-W", "2", "--dry-run"});
+  if (with_mpi.code == 4) GTEST_SKIP() << with_mpi.err;
   const Arguments mpirun = {"OMPI_ALLOW_RUN_AS_ROOT=1",
                             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
                             "OMPI_MCA_rmaps_base_oversubscribe=1",
