@@ -148,7 +148,7 @@ void executor_against_handwritten(benchmark::State& state, const std::string& na
   }
 }
 
-[[maybe_unused]] const bool registered = [] {
+[[maybe_unused]] const bool executors_registered = [] {
   for (const std::string name : {"ring", "tree", "halving-doubling"}) {
     benchmark::RegisterBenchmark(("Executor/" + name).c_str(), executor_against_handwritten, name)
         ->ArgsProduct({{2, 4, 8}, {4 << 10, 64 << 10, 1 << 20, 16 << 20}})

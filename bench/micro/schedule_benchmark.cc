@@ -46,7 +46,7 @@ bool allows(const std::string& name, int ranks) {
   }
 }
 
-[[maybe_unused]] const bool registered = [] {
+[[maybe_unused]] const bool schedules_registered = [] {
   for (const AlgorithmInfo& algorithm : algorithms()) {
     const std::string name(algorithm.name);
     for (int ranks : {8, 64}) {
