@@ -59,8 +59,11 @@ void declare_asked_options(CLI::App& app, int argc, char** argv) {
   const auto others = std::as_const(app).get_subcommands([&](const CLI::App* command) {
     return argc > 1 && command->get_name() == argv[1] && command->get_name() != "run";
   });
-  const bool all =
-      has("help") || has("--help") || has("-h") || has("completion") || has_variables();
+  // "-qh" asks for help as well; other words that look so cost time, no more.
+  const bool has_h = std::any_of(argv + 1, argv + argc, [](std::string_view word) {
+    return word.starts_with('-') && !word.starts_with("--") && word.find('h') != word.npos;
+  });
+  const bool all = has_h || has("--help") || has("help") || has("completion") || has_variables();
   for (const auto& [command, rows] : command_rows()) {
     const CLI::App* parent = command->get_parent();
     const bool asked =

@@ -26,9 +26,9 @@ AddCommand add_run, add_simulate, add_sweep, add_train, add_select, add_merge, a
     add_algos, add_synth, add_tune, add_topo, add_logs, add_profile, add_doctor, add_completion,
     add_help, add_version;
 
-/// After all commands were added: declares the options of those that any argument names and of
-/// those below them, those of `run` unless another command comes first, and those
-/// of all for help and completion.
+/// After all commands were added: declares the options of every command that an argument names and
+/// of those below it, and those of `run` unless another command comes first. Help and completion
+/// show, and variables of the environment may set, the options of all commands: then all of them.
 void declare_asked_options(CLI::App& app, int argc, char** argv);
 
 /// " topo show" of that command, "" of the program itself.

@@ -51,6 +51,7 @@ TEST_F(UsageTest, EveryWayToAskForHelpOfRunGivesTheSame) {
   EXPECT_EQ(run({"run", "--help"}).out, help);
   EXPECT_EQ(run({"help"}).out, help);
   EXPECT_EQ(run({"help", "run"}).out, help);
+  EXPECT_EQ(run({"-qh"}).out, help);
   const std::string brief = run({"-h"}).out;
   EXPECT_LT(std::ranges::count(brief, '\n'), 60);
   EXPECT_THAT(brief, AllOf(HasSubstr("-W, --workers N[,..]"), Not(HasSubstr("--tls-ca")),
