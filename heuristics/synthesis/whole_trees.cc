@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <set>
@@ -62,12 +63,11 @@ class MultipleSearch {
   bool is_spent(double share) const { return work_left_ <= (1 - share) * work_; }
 
  private:
-  /// What one tree adds to the fill of a link.
-  double unit(LinkId link, double messages) const {
-    return messages / (pricer_.capacity()[link] * target_ * of_each_ * pricer_.roots());
-  }
-
   void begin(const std::vector<double>& weights) {
+    unit_.resize(pricer_.capacity().size());
+    for (std::size_t l = 0; l < unit_.size(); ++l) {
+      unit_[l] = 1 / (pricer_.capacity()[l] * target_ * of_each_ * pricer_.roots());
+    }
     counts_.assign(pricer_.trees().size(), 0);
     for (int root = 0; root < pricer_.roots(); ++root) {
       double all = 0;
@@ -93,7 +93,7 @@ class MultipleSearch {
   void add(std::size_t tree, int times) {
     if (times == 0) return;
     for (const auto& [link, messages] : pricer_.loads()[tree]) {
-      fill_[link] += times * unit(link, messages);
+      fill_[link] += times * messages * unit_[link];
     }
   }
 
@@ -101,15 +101,20 @@ class MultipleSearch {
 
   void measure() {
     strain_.resize(fill_.size());
-    for (std::size_t l = 0; l < fill_.size(); ++l) strain_[l] = strain(fill_[l]);
+    price_.resize(fill_.size());
+    for (std::size_t l = 0; l < fill_.size(); ++l) measure(l);
+  }
+
+  void measure(std::size_t link) {
+    strain_[link] = strain(fill_[link]);
+    price_[link] = strain_[link] * unit_[link];
   }
 
   double cost(std::size_t tree) const {
-    double sum = 0;
-    for (const auto& [link, messages] : pricer_.loads()[tree]) {
-      sum += strain_[link] * unit(link, messages);
-    }
-    return sum;
+    const TreeLoads& loads = pricer_.loads()[tree];
+    return std::transform_reduce(
+        loads.begin(), loads.end(), 0.0, std::plus<>(),
+        [this](const auto& load) { return price_[load.first] * load.second; });
   }
 
   double all_strain() const { return std::accumulate(strain_.begin(), strain_.end(), 0.0); }
@@ -178,7 +183,7 @@ class MultipleSearch {
   std::vector<double> prices_of_one(int messages) const {
     std::vector<double> prices(fill_.size());
     for (std::size_t l = 0; l < prices.size(); ++l) {
-      const double other = strain(fill_[l] + unit(static_cast<LinkId>(l), messages));
+      const double other = strain(fill_[l] + messages * unit_[l]);
       prices[l] = std::abs(other - strain_[l]);
     }
     return prices;
@@ -187,7 +192,7 @@ class MultipleSearch {
   void change(std::size_t tree, int times) {
     counts_[tree] += times;
     add(tree, times);
-    for (const auto& [link, messages] : pricer_.loads()[tree]) strain_[link] = strain(fill_[link]);
+    for (const auto& [link, messages] : pricer_.loads()[tree]) measure(link);
   }
 
   /// The tree that adds least strain, by trying those that look cheapest.
@@ -207,7 +212,7 @@ class MultipleSearch {
     for (const auto& [looks, tree] : in) {
       double strains = depth_strain * pricer_.deepness()[tree];
       for (const auto& [link, messages] : pricer_.loads()[tree]) {
-        strains += strain(fill_[link] + unit(link, messages)) - strain_[link];
+        strains += strain(fill_[link] + messages * unit_[link]) - strain_[link];
       }
       if (strains >= least) continue;
       least = strains;
@@ -237,8 +242,11 @@ class MultipleSearch {
   int of_each_ = 1;
   double steep_ = 0;
   std::vector<int> counts_;     // by tree
-  std::vector<double> fill_;    // by link: time over the target
-  std::vector<double> strain_;  // by link: what its fill costs
+  // By link:
+  std::vector<double> unit_;    // what a message of a tree adds to its fill
+  std::vector<double> fill_;    // time over the target
+  std::vector<double> strain_;  // what its fill costs
+  std::vector<double> price_;   // what a message more would cost, about
   double work_;
   double work_left_ = work_;
   int asks_left_ = 0;
