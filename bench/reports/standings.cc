@@ -71,6 +71,11 @@ bool is_vague(const ContenderTime& a, const ContenderTime& b) {
   return relative_error(a, b) > 1.0 / 3;
 }
 
+/// Whether the ratio is printed as one.
+bool is_one(const ContenderTime& fast, const ContenderTime& slow) {
+  return slow.median_ns / fast.median_ns < 1.005;
+}
+
 /// Whether a ratio of one lies within the error of theirs.
 bool is_equal(const ContenderTime& fast, const ContenderTime& slow) {
   const double factor = slow.median_ns / fast.median_ns;
@@ -100,12 +105,13 @@ std::string sentence(const Stretch& stretch, bool with_backend, bool unicode) {
   };
   const auto against = [&](const ContenderTime* other) {
     const std::string factor = factor_text(fastest, *other, unicode);
-    if (!overlap(fastest, *other)) {
+    const bool is_apart = !overlap(fastest, *other);
+    if (is_apart && !is_one(fastest, *other)) {
       return fmt::format("{} times faster than {}", factor, name(other));
     }
-    return fmt::format("{} {} ({})",
-                       is_equal(fastest, *other) ? "as fast as" : "not told apart from",
-                       name(other), factor);
+    const bool as_fast = is_apart || is_equal(fastest, *other);
+    return fmt::format("{} {} ({})", as_fast ? "as fast as" : "not told apart from", name(other),
+                       factor);
   };
   std::string text = against(contest[1]);
   if (contest.size() > 2) text += ", " + against(contest.back());

@@ -169,8 +169,6 @@ class ModelPolicy {
       if (question_.available.empty() && leaves_pieces_open(spec)) {
         try_pieces(spec, better_pieces(schedule, predicted, question_.bytes), space, found);
       }
-      // Where it plays what others do, rounding is no reason to prefer it.
-      if (spec.name == synthesised_row().name) *found.time *= 1 + 1e-9;
     } catch (const InvalidArgument& e) {
       found.refused = e.what();
     }

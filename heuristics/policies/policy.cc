@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -68,13 +70,23 @@ bool is_implemented(std::string_view name) {
          std::find(black_boxes.begin(), black_boxes.end(), name) != black_boxes.end();
 }
 
-/// Fastest first, then those without a time, then the refused ones.
+/// Of a time: what is no further behind is as fast, and rounding no reason to prefer the other.
+constexpr double as_fast = 1e-6;
+
+/// Fastest first, then those without a time, then the refused ones. Those as fast as the fastest
+/// stay as they were.
 void sort_candidates(std::vector<Candidate>& candidates) {
   const auto rank = [](const Candidate& c) { return !c.refused.empty() ? 2 : c.time ? 0 : 1; };
+  double least = std::numeric_limits<double>::infinity();
+  for (const Candidate& c : candidates) {
+    if (rank(c) == 0) least = std::min(least, c.time->count());
+  }
+  const auto time = [&](const Candidate& c) {
+    return c.time ? std::max(c.time->count(), least * (1 + as_fast)) : 0;
+  };
   std::stable_sort(candidates.begin(), candidates.end(),
                    [&](const Candidate& a, const Candidate& b) {
-                     if (rank(a) != rank(b)) return rank(a) < rank(b);
-                     return a.time && b.time && *a.time < *b.time;
+                     return std::pair{rank(a), time(a)} < std::pair{rank(b), time(b)};
                    });
 }
 
@@ -168,10 +180,15 @@ Answer take_fastest(std::vector<Candidate> candidates) {
   answer.protocol = best.protocol;
   const std::string name = full_name(best.algorithm, best.protocol);
   if (candidates.size() > 1 && candidates[1].refused.empty() && best.time && candidates[1].time) {
-    const double lead = candidates[1].time->count() / best.time->count() - 1;
-    answer.reason = fmt::format(
-        "{} with {} is {:.3g} % ahead of {} with {}", name, to_string(*best.time), 100 * lead,
-        full_name(candidates[1].algorithm, candidates[1].protocol), to_string(*candidates[1].time));
+    const Candidate& next = candidates[1];
+    const std::string other = full_name(next.algorithm, next.protocol);
+    const double lead = next.time->count() / best.time->count() - 1;
+    answer.reason = lead <= as_fast
+                        ? fmt::format("{} with {} is as fast as {}, and stands first in the list",
+                                      name, to_string(*best.time), other)
+                        : fmt::format("{} with {} is {:.3g} % ahead of {} with {}", name,
+                                      to_string(*best.time), 100 * lead, other,
+                                      to_string(*next.time));
   } else {
     answer.reason = fmt::format("{} is the only candidate", name);
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <numeric>
 #include <set>
@@ -63,10 +62,16 @@ class MultipleSearch {
   bool is_spent(double share) const { return work_left_ <= (1 - share) * work_; }
 
  private:
+  /// What one tree adds to the fill of a link.
+  double unit(LinkId link, double messages) const {
+    if (messages == 1) return one_[link];
+    return messages / (pricer_.capacity()[link] * target_ * of_each_ * pricer_.roots());
+  }
+
   void begin(const std::vector<double>& weights) {
-    unit_.resize(pricer_.capacity().size());
-    for (std::size_t l = 0; l < unit_.size(); ++l) {
-      unit_[l] = 1 / (pricer_.capacity()[l] * target_ * of_each_ * pricer_.roots());
+    one_.resize(pricer_.capacity().size());
+    for (std::size_t l = 0; l < one_.size(); ++l) {
+      one_[l] = 1 / (pricer_.capacity()[l] * target_ * of_each_ * pricer_.roots());
     }
     counts_.assign(pricer_.trees().size(), 0);
     for (int root = 0; root < pricer_.roots(); ++root) {
@@ -93,7 +98,7 @@ class MultipleSearch {
   void add(std::size_t tree, int times) {
     if (times == 0) return;
     for (const auto& [link, messages] : pricer_.loads()[tree]) {
-      fill_[link] += times * messages * unit_[link];
+      fill_[link] += times * unit(link, messages);
     }
   }
 
@@ -107,14 +112,16 @@ class MultipleSearch {
 
   void measure(std::size_t link) {
     strain_[link] = strain(fill_[link]);
-    price_[link] = strain_[link] * unit_[link];
+    price_[link] = strain_[link] * one_[link];
   }
 
-  double cost(std::size_t tree) const {
-    const TreeLoads& loads = pricer_.loads()[tree];
-    return std::transform_reduce(
-        loads.begin(), loads.end(), 0.0, std::plus<>(),
-        [this](const auto& load) { return price_[load.first] * load.second; });
+  /// The inmost loop of the search. Inlined, its sum would go through memory.
+  [[gnu::noinline]] double cost(std::size_t tree) const {
+    double sum = 0;
+    for (const auto& [link, messages] : pricer_.loads()[tree]) {
+      sum += messages == 1 ? price_[link] : strain_[link] * unit(link, messages);
+    }
+    return sum;
   }
 
   double all_strain() const { return std::accumulate(strain_.begin(), strain_.end(), 0.0); }
@@ -183,7 +190,7 @@ class MultipleSearch {
   std::vector<double> prices_of_one(int messages) const {
     std::vector<double> prices(fill_.size());
     for (std::size_t l = 0; l < prices.size(); ++l) {
-      const double other = strain(fill_[l] + messages * unit_[l]);
+      const double other = strain(fill_[l] + unit(static_cast<LinkId>(l), messages));
       prices[l] = std::abs(other - strain_[l]);
     }
     return prices;
@@ -212,7 +219,7 @@ class MultipleSearch {
     for (const auto& [looks, tree] : in) {
       double strains = depth_strain * pricer_.deepness()[tree];
       for (const auto& [link, messages] : pricer_.loads()[tree]) {
-        strains += strain(fill_[link] + messages * unit_[link]) - strain_[link];
+        strains += strain(fill_[link] + unit(link, messages)) - strain_[link];
       }
       if (strains >= least) continue;
       least = strains;
@@ -243,7 +250,7 @@ class MultipleSearch {
   double steep_ = 0;
   std::vector<int> counts_;     // by tree
   // By link:
-  std::vector<double> unit_;    // what a message of a tree adds to its fill
+  std::vector<double> one_;     // what one message of a tree adds to its fill
   std::vector<double> fill_;    // time over the target
   std::vector<double> strain_;  // what its fill costs
   std::vector<double> price_;   // what a message more would cost, about
