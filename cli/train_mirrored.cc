@@ -9,7 +9,6 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include "algorithms/registry.h"
 #include "cli/isolated_tasks.h"
 #include "cli/output_file.h"
 #include "cli/terminal.h"
@@ -180,18 +179,9 @@ int train_mirrored(const Settings& settings) {
 }
 
 int train_tpu(const Settings& settings) {
-  const TrainingPlan plan = plan_of(settings);
-  const int workers = settings.count("workers", 1, 512);
-  std::string algorithm = gradient_algorithm(settings);
-  if (!settings.given("algo") && !settings.given("communication")) {
-    algorithm = "torus";
-    try {
-      make_schedule(algorithm, workers);
-    } catch (const InvalidArgument&) {
-      algorithm = "ring";  // a torus with one axis
-    }
-  }
-  return train_threads(settings, plan, workers, algorithm, {});
+  const bool is_asked = settings.given("algo") || settings.given("communication");
+  return train_threads(settings, plan_of(settings), settings.count("workers", 1, 512),
+                       is_asked ? gradient_algorithm(settings) : "torus", {});
 }
 
 int train_central(const Settings& settings) {

@@ -15,6 +15,7 @@
 #include "cli/train_runs.h"
 #include "cli/train_simulated.h"
 #include "core/error.h"
+#include "core/plain_text.h"
 #include "training/gradient_schedule.h"
 #include "training/mirrored.h"
 #include "training/replay.h"
@@ -80,12 +81,13 @@ void report(const Settings& settings, const ReplayedWorkload& replay,
                                      {"computing", plan.compute.origin},
                                      {"alone_ms", plan.compute.whole().count() * 1e3}};
   std::string table = fmt::format(
-      "# {}: {} parameters, {} buckets ({}) of {}; {} replicas, batch {} each\n"
+      "# {}: {} parameters, {} ({}) of {}; {} replicas, batch {} each\n"
       "# computing is waited for: {}; one worker alone takes {}\n"
       "# medians of {} steps after the first, ms\n",
-      replay.workload.name, replay.workload.parameters(), plan.buckets.size(),
-      settings.text("buckets"), to_string(plan.type), reports.size(), replay.batch,
-      plan.compute.origin, to_string(plan.compute.whole()), plan.steps);
+      replay.workload.name, replay.workload.parameters(),
+      counted(std::ssize(plan.buckets), "bucket"), settings.text("buckets"), to_string(plan.type),
+      reports.size(), replay.batch, plan.compute.origin, to_string(plan.compute.whole()),
+      plan.steps);
   std::vector<std::span<const StepTimes>> ranks;
   for (const ReplicaReport& one : reports) {
     ranks.emplace_back(one.steps);

@@ -239,7 +239,7 @@ int tune(const Settings& settings) {
   plan.own_choice = tuning.candidates.front();
   plan.timeout = settings.duration("timeout");
   const Seconds budget = settings.duration("budget");
-  constexpr double for_the_race = 0.7;
+  constexpr double for_the_race = 0.6;
   plan.budget = budget * for_the_race;
   watch_stop_signals();
   plan.stop_requested = stop_signal_name;

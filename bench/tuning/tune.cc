@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/measure/stopping_rule.h"
 #include "core/error.h"
 #include "transports/waiting.h"
 
@@ -18,14 +19,12 @@ namespace {
 using TuningClock = std::chrono::steady_clock;
 
 constexpr double worth_a_rule = 0.03;     // gain in ln(time)
-constexpr double worth_a_proof = 1;       // standard deviations of it
+constexpr double worth_a_proof = 0.5;  // standard deviations of it
 constexpr double drift = 0.1;             // of ln(time), between two measurements of one cell
 constexpr double surprising = 3;          // standard deviations
-constexpr Seconds per_measurement{0.02};  // timed
-constexpr Seconds around_it{0.01};        // buffers, meeting, warm-up
-constexpr int fewest_iterations = 5;
-constexpr int most_iterations = 400;
-constexpr int rounds_for_interval = 6;  // of which ranks give one of 95 %
+constexpr Seconds per_measurement{0.03};  // warming up, the checks and timing
+constexpr Seconds around_it{0.01};        // buffers, meeting
+constexpr int rounds_for_interval = 6;    // of which ranks give one of 95 %
 constexpr int rounds_for_doubt = 3;
 constexpr int rounds_for_belief = 2;
 constexpr double as_fast = 0.05;  // of ln(time)
@@ -49,12 +48,10 @@ SurfaceCell surface_cell(const Case& point, const TuningPlan& plan) {
   return cell;
 }
 
-Sampling sampling_for(Seconds expected, Seconds timeout, bool check) {
+Sampling sampling_for(Seconds timeout, bool check) {
   Sampling sampling;
-  const double fitting = per_measurement / std::max(expected, Seconds{1e-8});
-  sampling.iterations =
-      static_cast<int>(std::clamp<double>(fitting, fewest_iterations, most_iterations));
-  sampling.warmup = 1 + sampling.iterations / 10;
+  sampling.max_time = per_measurement;
+  sampling.warmup = 1;
   sampling.timeout = timeout;
   sampling.back_to_back = false;
   sampling.check = check;
@@ -91,6 +88,36 @@ double deviation_of_late(const TimeSurface& surface, std::size_t cell, Seconds t
 }
 
 Seconds since(TuningClock::time_point begin) { return TuningClock::now() - begin; }
+
+/// What measuring costs. Where ranks share cores, a barrier may take longer than what is timed
+/// behind it: that of MPICH, whose ranks wait busily, some turns of the scheduler. So the cost of a
+/// measurement is learnt for each number of workers.
+class MeasuringCosts {
+ public:
+  double of(int workers, Seconds time) const {
+    const auto found = sums_.find(workers);
+    const double usual = as_planned(time);
+    return found == sums_.end() ? usual : usual * found->second.took / found->second.planned;
+  }
+  void add(int workers, Seconds time, Seconds took) {
+    Sums& sums = sums_[workers];
+    sums.took += took.count();
+    sums.planned += as_planned(time);
+  }
+
+ private:
+  struct Sums {
+    double took = 0;
+    double planned = 0;
+  };
+  static double as_planned(Seconds time) {
+    constexpr double with_warmup = 1.3;
+    return around_it.count() +
+           with_warmup * std::max(per_measurement.count(), StoppingRule::least * time.count());
+  }
+
+  std::map<int, Sums> sums_;  // by workers
+};
 
 TunedPoint tuned_point(const TuningPlan& plan, const Race& race, const RacePoint& cells) {
   const auto of_own = [&](std::size_t cell) {
@@ -139,10 +166,9 @@ TuningResult race_candidates(const TuningPlan& plan) {
   const auto time_of = [&](std::size_t cell) {
     return Seconds{std::exp(std::min(race.surface().log_us(cell), 60.0)) * 1e-6};
   };
+  MeasuringCosts costs;
   const auto cost = [&](std::size_t cell) {
-    const double timed =
-        std::max(per_measurement.count(), fewest_iterations * time_of(cell).count());
-    const double all = around_it.count() + timed * 1.3;
+    const double all = costs.of(plan.cells[cell].workers, time_of(cell));
     return all < (plan.budget - since(begin)).count() ? all
                                                       : std::numeric_limits<double>::infinity();
   };
@@ -156,11 +182,12 @@ TuningResult race_candidates(const TuningPlan& plan) {
     }
     const Case& point = plan.cells[next->cell];
     const bool is_first = !race.is_measured(next->cell);
-    const Measurement measured =
-        plan.measure(point, sampling_for(time_of(next->cell), plan.timeout, is_first));
+    const auto started = TuningClock::now();
+    const Measurement measured = plan.measure(point, sampling_for(plan.timeout, is_first));
     if (measured.latency_ns.empty()) continue;  // stopped on the way
     require_right(measured, point);
     const Seconds time = median_of(measured);
+    costs.add(point.workers, time, since(started));
     race.measured(next->cell, time,
                   deviation_of_late(race.surface(), next->cell, time, deviation_of(measured)));
     plan.on_progress(fmt::format("{} measurements of {} cells: {} of {} workers, {}",
@@ -224,7 +251,6 @@ std::vector<ProvenPoint> prove_rules(
                       .log_of_named = {}});
     best.push_back(point.best);
   }
-  Seconds expected_time{1e-4};
   for (int round = 0; round < most_rounds; ++round) {
     for (std::size_t i = 0; i < points.size(); ++i) {
       ProvenPoint& point = points[i];
@@ -232,7 +258,7 @@ std::vector<ProvenPoint> prove_rules(
       if (!stop_requested().empty()) return points;
       if (round >= needed && since(begin) > budget) continue;
       if (is_decided(point, expected != nullptr)) continue;
-      const Sampling sampling = sampling_for(expected_time, Seconds{60}, round == 0);
+      const Sampling sampling = sampling_for(Seconds{60}, round == 0);
       const bool named_first = round % 2 == 1;
       Measurement named;
       if (named_first) named = without(best[i], sampling);
@@ -241,7 +267,6 @@ std::vector<ProvenPoint> prove_rules(
       if (plain.latency_ns.empty() || named.latency_ns.empty()) return points;
       require_right(plain, point.point);
       require_right(named, best[i]);
-      expected_time = median_of(plain);
       point.log_ratios.push_back(std::log(median_of(plain) / median_of(named)));
       if (expected && round > 0) continue;
       const Measurement tuned = with(point.point, sampling);

@@ -44,6 +44,26 @@ TEST_F(TrainTest, TheNumberOfWorkersChangesNoResult) {
   EXPECT_NEAR(losses("1"), losses("4"), 1e-12);
 }
 
+TEST_F(TrainTest, StrategiesDifferInWhereTheySumAndNotInWhatTheyLearn) {
+  const auto trained = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--widths", "8,8", "--workers", "4", "--datatype", "f64", "--steps",
+                               "5", "--epochs", "2", "--json", "-"});
+    const CommandOutcome outcome = run(words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return nlohmann::json::parse(outcome.out);
+  };
+  const auto loss = [](const nlohmann::json& run) {
+    return run["epochs"][1]["loss"].get<double>();
+  };
+  const nlohmann::json mirrored = trained({});
+  const nlohmann::json tpu = trained({"--strategy", "tpu"});
+  const nlohmann::json central = trained({"--strategy", "central-storage"});
+  EXPECT_EQ(tpu["algorithm"], "torus");
+  EXPECT_EQ(central["algorithm"], "reduce to one device, broadcast");
+  EXPECT_NEAR(loss(tpu), loss(mirrored), 1e-12);
+  EXPECT_NEAR(loss(central), loss(mirrored), 1e-12);
+}
+
 TEST_F(TrainTest, RefusesWhatItCannotDo) {
   const auto refuses = [&](const std::vector<std::string>& arguments, int code, const char* text) {
     const CommandOutcome outcome = run(arguments);
@@ -57,6 +77,8 @@ TEST_F(TrainTest, RefusesWhatItCannotDo) {
   refuses({"--strategy", "mirored"}, 2, "unknown strategy 'mirored'. Did you mean 'mirrored'?");
   refuses({"--data", "nowhere"}, 4, "there is no folder 'nowhere'");
   refuses({"--lr", "0"}, 2, "above 0, not 0");
+  refuses({"--strategy", "central-storage", "--algo", "ring"}, 2, "sums on one device");
+  refuses({"--trace", "steps.json", "--workers", "2"}, 2, "follows one process");
   refuses({"--wrokers", "2"}, 2, "--workers");
   refuses({"-T", "-1"}, 2, "--timeout must be above 0");
   refuses({"--devices", "cpu:99999"}, 2, "--devices must be at most");

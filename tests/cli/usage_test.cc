@@ -13,6 +13,7 @@ namespace collbench {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
@@ -314,6 +315,19 @@ TEST_F(UsageTest, BashCompletionLoadsAndCompletes) {
   EXPECT_EQ(complete("collbench --columns of", 2), "of-bound\n");
   EXPECT_EQ(complete("collbench algos ver", 2), "verify\n");
   EXPECT_EQ(complete("collbench algos verify --wor", 3), "--workers\n");
+}
+
+// Neither shell is needed: zsh takes bash's script, and fish's is a list.
+TEST_F(UsageTest, CompletionForZshAndFishKnowsTheSame) {
+  const std::string bash = run({"completion", "bash"}).out;
+  const std::string zsh = run({"completion", "zsh"}).out;
+  EXPECT_THAT(zsh, StartsWith("#compdef collbench\n"));
+  EXPECT_THAT(zsh, HasSubstr(bash));
+  const std::string fish = run({"completion", "fish"}).out;
+  EXPECT_THAT(fish, HasSubstr("-n '__fish_use_subcommand' -f -a simulate -d "));
+  EXPECT_THAT(fish, HasSubstr("-n '__fish_seen_subcommand_from algos' -f -a verify -d "));
+  EXPECT_THAT(fish, ContainsRegex("-l algo -s A -r -a '[^']*double-tree"));
+  EXPECT_EQ(run({"completion", "tcsh"}).code, 2);
 }
 
 // Ranks share a terminal: what one writes in pieces, others come between.

@@ -91,6 +91,17 @@ TEST_F(VerdictsTest, TablesOfOtherBenchmarksAreComparedAFolderOfThemByRounds) {
   EXPECT_EQ(one.code, 0) << one.err;
   EXPECT_THAT(one.out, HasSubstr("inconclusive"));
   EXPECT_EQ(invoke(folder_, {"compare", "base", "base"}).code, 2);
+  // 30 % slower is within a threshold of its own; the last filter that matches counts.
+  const auto with = [&](const std::string& thresholds) {
+    return invoke(folder_,
+                  {"compare", "base,ranks=4", "head,ranks=4", "--threshold-for", thresholds});
+  };
+  EXPECT_EQ(with("bytes<=4K=40%").code, 0) << with("bytes<=4K=40%").out;
+  EXPECT_EQ(with("bytes>=4K=40%").code, 1);
+  EXPECT_EQ(with("bytes<=4K=40%,backend:mpi=5%").code, 1);
+  const CommandOutcome wrong = with("bytes<=4K");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("'bytes<=4K' is not FILTER=PERCENT"));
 }
 
 TEST_F(VerdictsTest, AbCatchesASlowHeadAndKeepsItsRounds) {

@@ -1,0 +1,57 @@
+// `collbench tune` as a user calls it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/invoke.h"
+
+namespace collbench {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string measured = COLLBENCH_SOURCE_DIR "/tests/bench/tuning/pico.csv";
+
+class TuneTest : public testing::Test {
+ protected:
+  CommandOutcome tune(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "tune");
+    return invoke(folder_, arguments);
+  }
+  RunFolder folder_;
+};
+
+TEST_F(TuneTest, ARaceOnATableLosesLessTheMoreItMayLookAt) {
+  const CommandOutcome some = tune({"--offline", measured, "--share", "30%"});
+  ASSERT_EQ(some.code, 0) << some.err;
+  EXPECT_THAT(some.out, ContainsRegex("mare_nostrum OMPI 4.1.5 +108 +32 "));
+  // All of it: nothing is lost, against the table itself.
+  EXPECT_THAT(tune({"--offline", measured, "--share", "100%"}).out,
+              ContainsRegex("108 +108 +0.0 % +0.0 %"));
+}
+
+TEST_F(TuneTest, WhatIsNotThereIsNamed) {
+  const CommandOutcome other = tune({"--library", "mvapich"});
+  EXPECT_EQ(other.code, 4);
+  EXPECT_THAT(other.err, HasSubstr("mvapich"));
+  EXPECT_EQ(tune({"--share", "15%"}).code, 2);
+  EXPECT_EQ(tune({"--offline", "missing.csv"}).code, 4);
+  folder_.write("other.csv", "a,b\n1,2\n");
+  EXPECT_EQ(tune({"--offline", "other.csv"}).code, 2);
+}
+
+TEST_F(TuneTest, RulesForTheMpiAtHandAreFoundAndProven) {
+  if (tune({"--library", "openmpi", "-W", "2", "-e", "4", "--budget", "1ms"}).code == 4) {
+    GTEST_SKIP() << "this build has no Open MPI";
+  }
+  const CommandOutcome tuned = tune(
+      {"--library", "openmpi", "-W", "2", "-b", "1K", "-e", "4K", "--budget", "4s", "-o", "rules"});
+  EXPECT_EQ(tuned.code, 0) << tuned.err;
+  EXPECT_THAT(tuned.out, HasSubstr(" candidates at 2 points"));
+  EXPECT_THAT(tuned.out, HasSubstr("coll_tuned_dynamic_rules_filename=rules"));
+  EXPECT_THAT(folder_.read("rules"), Not(HasSubstr("NaN")));
+}
+
+}  // namespace
+}  // namespace collbench
