@@ -37,6 +37,14 @@ TEST_F(TrainSimulatedTest, PlaysAStepOfAWorkloadAndWritesItsTrace) {
   EXPECT_EQ(trace["otherData"]["workers"], 16);
 }
 
+TEST_F(TrainSimulatedTest, TheTablesOfLayersAndTheDevicesAreListed) {
+  const CommandOutcome list = run({"--list-workloads"});
+  EXPECT_EQ(list.code, 0) << list.err;
+  EXPECT_THAT(list.out,
+              testing::ContainsRegex("\nresnet50 +25557032 +161 +8.223  224x224x3 image\n"));
+  EXPECT_THAT(list.out, testing::ContainsRegex("\nv100 +15.7 +125.0 +900  "));
+}
+
 TEST_F(TrainSimulatedTest, PlannedBucketsAreNotSlowerThanFixedRules) {
   const auto step = [&](const char* rule) {
     const CommandOutcome outcome = run({"--workload", "resnet50", "--topo", "ethernet-25g:32",

@@ -140,6 +140,26 @@ TEST(Synthesis, RoutesThatTheNetworkFixesCostWhatTheShareSays) {
   EXPECT_TRUE(verify_allreduce(to_schedule(plan, Bytes{1 << 20})).ok());
 }
 
+TEST(Synthesis, ManyRanksShareTheirTrees) {
+  const Topology network = shipped_network("switch_26_uneven");
+  const std::size_t ranks = 26;
+  for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
+    const SynthesisedPlan plan = synthesise(network, kind);
+    EXPECT_GT(plan.share(), 0.999);
+    // The same edges for every root, only that it hangs elsewhere in them.
+    const std::vector<PackedTree>& trees = plan.packing.trees;
+    ASSERT_EQ(trees.size() % ranks, 0U);
+    const std::size_t of_each = trees.size() / ranks;
+    for (std::size_t i = of_each; i < trees.size(); ++i) {
+      EXPECT_EQ(trees[i].root, static_cast<Rank>(i / of_each));
+      EXPECT_EQ(trees[i].weight, trees[i - of_each].weight);
+    }
+    const Bytes bytes{std::int64_t{1} << 24};
+    EXPECT_TRUE(verify(to_schedule(plan, bytes), {kind, 0}).ok());
+    EXPECT_LE(simulated_over_bound(plan, bytes), 1.1);
+  }
+}
+
 TEST(Synthesis, ForLatencyItTakesTheFewestHops) {
   for (const CollectiveKind kind :
        {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
