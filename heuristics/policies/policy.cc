@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <ranges>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -102,7 +102,7 @@ std::string lead_of(const std::vector<Candidate>& candidates) {
   const Candidate& best = candidates.front();
   std::vector<std::string> leads;
   std::vector<std::string> equals;
-  for (const Candidate& other : candidates | std::views::drop(1)) {
+  for (const Candidate& other : std::span(candidates).subspan(1)) {
     if (!other.refused.empty() || !other.time) break;
     const double lead = other.time->count() / best.time->count() - 1;
     if (lead > as_fast) {
