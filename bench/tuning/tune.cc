@@ -19,7 +19,7 @@ namespace {
 using TuningClock = std::chrono::steady_clock;
 
 constexpr double worth_a_rule = 0.03;     // gain in ln(time)
-constexpr double worth_a_proof = 0.5;  // standard deviations of it
+constexpr double worth_a_proof = 0.5;     // standard deviations of it
 constexpr double drift = 0.1;             // of ln(time), between two measurements of one cell
 constexpr double surprising = 3;          // standard deviations
 constexpr Seconds per_measurement{0.03};  // warming up, the checks and timing

@@ -248,7 +248,7 @@ class MultipleSearch {
   double target_;
   int of_each_ = 1;
   double steep_ = 0;
-  std::vector<int> counts_;     // by tree
+  std::vector<int> counts_;  // by tree
   // By link:
   std::vector<double> one_;     // what one message of a tree adds to its fill
   std::vector<double> fill_;    // time over the target
