@@ -46,7 +46,7 @@ TEST_F(OrderTest, IsThatOfEachShare) {
               HasSubstr("elements       0 to 999 "));
 }
 
-TEST_F(OrderTest, NamesTheAlgorithmsThatAResultMayCome) {
+TEST_F(OrderTest, NamesTheAlgorithmsThatAddAsAResultDoes) {
   observe("ring", "5");
   const std::string ring = order({"--observed", "sums.txt"}).out;
   EXPECT_THAT(ring, AllOf(StartsWith("1000 f32 of 5 workers"), HasSubstr("everywhere: ring\n"),
@@ -85,8 +85,7 @@ TEST_F(OrderTest, DamagedAndForeignFilesAreRefused) {
        {std::vector<std::string>{"--observed", "damaged.txt"},
         {"--observed", "foreign.txt"},
         {"ring", "--observed", "sums.txt"},
-        {},
-        {"ring", "--root", "1"}}) {
+        {}}) {
     EXPECT_EQ(order(arguments).code, 2) << testing::PrintToString(arguments);
   }
 }
