@@ -44,8 +44,9 @@ TEST_F(SimulatedFilesTest, ATraceHasEveryMessageAndTablesHaveLinksAndRanks) {
   const CommandOutcome played =
       simulate({"--trace", "trace.json", "--links", "links.csv", "--ranks", "ranks.csv"});
   ASSERT_EQ(played.code, 0) << played.err;
+  const auto trace = nlohmann::json::parse(folder_.read("trace.json"));
   int messages = 0;
-  for (const auto& event : nlohmann::json::parse(folder_.read("trace.json"))["traceEvents"]) {
+  for (const auto& event : trace["traceEvents"]) {
     messages += event["ph"] == "b" && event["name"].get<std::string>().starts_with("round") ? 1 : 0;
   }
   EXPECT_EQ(messages, 24);
