@@ -184,6 +184,22 @@ TEST(ExplainByElement, SaysWhereNoKnownOrderFits) {
   EXPECT_EQ(unknown->count, 4);
 }
 
+// Beyond six ranks not every order is tried, but those of known algorithms and chains from any
+// rank.
+TEST(ExplainByElement, KnowsChainsOfManyRanks) {
+  constexpr int ranks = 9;
+  Observation observed = played("ring", ranks, 90, DataType::f64);
+  const AdditionOrder chain = left_fold(ranks, 4, -1);
+  for (std::int64_t i = 30; i < 60; ++i) {
+    observed.values[static_cast<std::size_t>(i)] = sum_in_order(chain, observed, i);
+  }
+  const std::vector<OrderRun> runs = explain_by_element(observed);
+  const auto middle = std::ranges::find_if(
+      runs, [](const OrderRun& run) { return run.first <= 40 && run.first + run.count > 50; });
+  ASSERT_NE(middle, runs.end());
+  EXPECT_THAT(middle->orders, Contains(chain));
+}
+
 TEST(ReadObservation, ReadsWhatIsWritten) {
   std::vector<float> values{1.5F, -0.1F, 3e-9F};
   const Region region{reinterpret_cast<std::byte*>(values.data()), 3, DataType::f32};

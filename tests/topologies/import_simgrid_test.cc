@@ -25,6 +25,9 @@ std::string cluster_element(const std::string& id, const std::string& more) {
 const char* const three_hosts =
     "<host id=\"a\" speed=\"1f\"/><host id=\"b\" speed=\"1f\"/><host id=\"c\" speed=\"1f\"/>\n";
 
+const char* const split_link =
+    "<link id=\"l\" bandwidth=\"1Gbps\" latency=\"1us\" sharing_policy=\"SPLITDUPLEX\"/>\n";
+
 std::vector<LinkId> links(const Topology& topology, Host from, Host to) {
   std::vector<LinkId> route;
   topology.route(from, to, route);
@@ -193,8 +196,44 @@ TEST(ImportSimgrid, WhatIsWrongIsNamedWithItsLine) {
                                            "radical=\"0-3\" topology=\"TORUS\" "
                                            "topo_parameters=\"3,3\""))),
               HasSubstr("topo_parameters make 9 hosts, radical 4"));
+  EXPECT_THAT(why(zone("Full", std::string(three_hosts) +
+                                   "<link id=\"l\" bandwidth=\"1Gbps\" latency=\"1us\" "
+                                   "sharing_policy=\"TREE\"/>")),
+              StartsWith("p.xml:5: <link>: sharing_policy=\"TREE\" is not supported"));
+  EXPECT_THAT(why(zone("Full", std::string(three_hosts) + split_link +
+                                   "<route src=\"a\" dst=\"b\"><link_ctn id=\"l\"/></route>")),
+              HasSubstr("link 'l' is SPLITDUPLEX: direction must be UP or DOWN"));
+  EXPECT_THAT(why(zone("Full", std::string(three_hosts) + split_link + split_link)),
+              HasSubstr("a second link 'l'"));
+  EXPECT_THAT(why(zone("Full", "<include file=\"x\"/>")),
+              StartsWith("p.xml:4: <include>: is not supported"));
+  EXPECT_THAT(why(zone("Full", "<cabinet id=\"c\"/>")), HasSubstr("routing=\"Cluster\""));
   EXPECT_THAT(why(platform("")), HasSubstr("no host in it"));
   EXPECT_THAT(why("<x/>"), HasSubstr("starts with <platform>"));
+}
+
+TEST(ImportSimgrid, WhatAClusterCannotBeIsNamed) {
+  const auto why = [](const std::string& more) {
+    return refusal(
+        [&] { topology_of_platform(platform(cluster_element("c", "radical=\"0-3\" " + more))); });
+  };
+  const auto shaped = [&](const std::string& kind, const std::string& parameters) {
+    return why("topology=\"" + kind + "\" topo_parameters=\"" + parameters + "\"");
+  };
+  EXPECT_THAT(shaped("HYPERX", "2,2"), HasSubstr("topology=\"HYPERX\" is unknown"));
+  EXPECT_THAT(shaped("TORUS", "2,two"),
+              HasSubstr("'two' in topo_parameters must be a whole number"));
+  EXPECT_THAT(shaped("TORUS", "2,0"), HasSubstr("'0' in topo_parameters must be a whole number"));
+  EXPECT_THAT(shaped("TORUS", "1000,1000,1000"), HasSubstr("far larger than the radical"));
+  EXPECT_THAT(shaped("FAT_TREE", "2;2,2;1,2"), HasSubstr("must be LEVELS;DOWN,..;UP,..;CABLES,.."));
+  EXPECT_THAT(shaped("FAT_TREE", "2;2;1,2;1,1"), HasSubstr("'2' must have 2 numbers"));
+  EXPECT_THAT(shaped("DRAGONFLY", "2,1;2,1"), HasSubstr("must be GROUPS,BLUE;CHASSIS,BLACK;"));
+  const std::string square = "topology=\"TORUS\" topo_parameters=\"2,2\" ";
+  EXPECT_THAT(why(square + "sharing_policy=\"SHARED\""),
+              HasSubstr("sharing_policy SHARED is supported in FLAT clusters only"));
+  EXPECT_THAT(why(square + "limiter_link=\"1GBps\""),
+              HasSubstr("limiter_link is supported in FLAT clusters only"));
+  EXPECT_THAT(why("sharing_policy=\"FATPIPE\""), HasSubstr("FATPIPE is not supported"));
 }
 
 }  // namespace
