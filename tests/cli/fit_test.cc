@@ -113,6 +113,26 @@ TEST_F(FitTest, SelectChoosesAmongTheMethodsOfAFittedMachine) {
   EXPECT_GT(time("2x2x128"), 3 * time("8x8x8"));
 }
 
+TEST_F(FitTest, SelectSaysWhatItsChoiceRestsOn) {
+  out({"calibrate", "small.csv", "cube.csv", "-o", "m.toml"});
+  const auto chosen = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"select", "-t", "m.toml"});
+    const CommandOutcome outcome = invoke(folder_, words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.out + outcome.err;
+  };
+  EXPECT_THAT(chosen({"-W", "16", "-b", "64M", "-d", "f16"}),
+              AllOf(HasSubstr("fitted to 2 systems; this is 'fugaku', which has the most points"),
+                    HasSubstr("fitted to another type or operator than f16 sum"),
+                    HasSubstr("extrapolates: 16 nodes, measured with 8 only")));
+  // Where times differ by less than they scatter, the others are named.
+  EXPECT_THAT(chosen({"-W", "8", "-b", "1K"}),
+              AllOf(HasSubstr("within 5 %, which is noise: default-recursive_doubling"),
+                    Not(HasSubstr("extrapolates"))));
+  EXPECT_THAT(chosen({"-W", "32", "-b", "256K"}),
+              HasSubstr("kept as the fastest at the largest scale measured: BINE-B_CONT"));
+}
+
 TEST_F(FitTest, AnOtherLibrarysNamesArePricedByTheirSchedules) {
   out({"calibrate", "small.csv", "-o", "m.toml"});
   const std::string text = out({"select", "-t", "m.toml", "-W", "64", "-b", "1K", "--available",

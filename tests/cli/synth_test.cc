@@ -115,6 +115,8 @@ TEST_F(SynthTest, SaysWhatFaultsCostInTextAndJson) {
   const std::string json = out(as_json);
   EXPECT_THAT(json, HasSubstr("\"times_of_whole\": 1."));
   EXPECT_THAT(json, HasSubstr("\"dead_link\": {\n    \"times\""));
+  EXPECT_THAT(out({"synth", "--topo", "star:4,10Gbps,1us", "--dead-links", "--bound"}),
+              HasSubstr("dead link  4 cables cut ranks off, the first is host 0 -> switch"));
   EXPECT_THAT(out({"synth", "--topo", "net.csv", "--degrade", "link link:0.5", "--bound"}),
               HasSubstr("2 times the whole network's time"));
 }

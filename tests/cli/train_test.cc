@@ -1,4 +1,8 @@
 // `collbench train`: what it prints and writes, and how it refuses.
+#include <algorithm>
+#include <map>
+#include <string>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -42,6 +46,25 @@ TEST_F(TrainTest, TheNumberOfWorkersChangesNoResult) {
     return nlohmann::json::parse(outcome.out)["epochs"][2]["loss"].get<double>();
   };
   EXPECT_NEAR(losses("1"), losses("4"), 1e-12);
+}
+
+TEST_F(TrainTest, ATraceOfAProcessHasThePartsOfItsSteps) {
+  const CommandOutcome outcome = run({"--model", "dense2", "--workers", "2", "--backend", "grpc",
+                                      "--steps", "3", "--epochs", "1", "--trace", "steps.json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto trace = nlohmann::json::parse(folder_.read("steps.json"));
+  EXPECT_EQ(trace["otherData"], (nlohmann::json{{"rank", 0}, {"ranks", 2}, {"steps", 3}}));
+  std::map<std::string, int> slices;
+  double end = 0;
+  for (const auto& event : trace["traceEvents"]) {
+    if (event["ph"] != "X") continue;
+    ++slices[event["name"].get<std::string>()];
+    EXPECT_GE(event["ts"].get<double>(), 0);
+    end = std::max(end, event["ts"].get<double>());
+  }
+  for (const char* part : {"forward", "backward", "optimizer"}) EXPECT_EQ(slices[part], 3) << part;
+  EXPECT_EQ(slices["88 B"], 3);  // the gradients, once a step
+  EXPECT_GT(end, 0);
 }
 
 TEST_F(TrainTest, StrategiesDifferInWhereTheySumAndNotInWhatTheyLearn) {
