@@ -116,6 +116,34 @@ TEST(ForeignTablesTest, ReadsJsonOfNcclTestsAndRcclTestsAndGoogleBenchmark) {
   EXPECT_DOUBLE_EQ(row.time.count(), 1.5e-6);
 }
 
+TEST(ForeignTablesTest, OfASpreadTheMedianCountsAndWhatIsNoAllReduceIsNoted) {
+  const std::string nccl =
+      R"({"config":{"devices":[{"hostname":"a"},{"hostname":"a"}]},"results":[{"size":8,"type":
+      "float","redop":"sum","out_of_place":{"time":3.5},"out_of_place_per_iter":{"p50_us":3.25,
+      "min_us":3,"max_us":9}}]})";
+  const MeasuredTime spread = read_foreign(nccl, "file").times.at(0);
+  EXPECT_FALSE(spread.mean);
+  EXPECT_DOUBLE_EQ(spread.time.count(), 3.25e-6);
+  EXPECT_DOUBLE_EQ(spread.low.count(), 3e-6);
+  EXPECT_DOUBLE_EQ(spread.high.count(), 9e-6);
+  const std::string rccl =
+      R"([{"name":"AllGather","ranks":8,"busBw":1.0},{"name":"AllReduce","ranks":8,"size":64,"type":"float",
+      "redop":"sum","inPlace":0,"time":7.25,"wrong":"2"}])";
+  const MeasuredTable gathers = read_foreign(rccl, "file");
+  EXPECT_THAT(gathers.notes, testing::Contains(HasSubstr("[0] is \"AllGather\", no all-reduce")));
+  EXPECT_TRUE(gathers.times.at(0).is_wrong());
+  const std::string google =
+      R"({"benchmarks":[{"name":"sort/many","real_time":1,"time_unit":"ns"},{"name":
+      "ring/shm/workers:8/64","error_occurred":true},{"name":"ring/shm/workers:8/64","real_time":9,
+      "time_unit":"us"},{"name":"ring/shm/workers:8/64","run_type":"aggregate","real_time":1,
+      "time_unit":"us"}]})";
+  const MeasuredTable benchmarks = read_foreign(google, "file");
+  ASSERT_EQ(benchmarks.times.size(), 1U);
+  EXPECT_DOUBLE_EQ(benchmarks.times[0].time.count(), 9e-6);
+  EXPECT_THAT(benchmarks.notes, testing::ElementsAre(HasSubstr("no part of the name is a size"),
+                                                     HasSubstr("left out: it failed")));
+}
+
 TEST(ForeignTablesTest, ReadsCsvByTheNamesOfItsColumnsAndMultipliesGrids) {
   const std::string csv =
       "# source: somewhere\nsystem,nodes,tasks_per_node,algorithm,bytes,median_us,p10_us\n"

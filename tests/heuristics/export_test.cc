@@ -3,6 +3,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <string_view>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,6 +18,7 @@
 #include "core/error.h"
 #include "heuristics/exports/export_rules.h"
 #include "heuristics/exports/nccl_plugin/tuner_rules.h"
+#include "heuristics/exports/ompi_rules.h"
 #include "topologies/specification.h"
 
 namespace collbench {
@@ -201,6 +205,26 @@ TEST(ExportTest, TextInTheHeaderIsQuoted) {
   SelectionTable table = mpi_table();
   table.machine = "a \"b\" \\ c\n";
   EXPECT_THAT(export_cpp(table), HasSubstr("\"a \\\"b\\\" \\\\ c?\""));
+}
+
+TEST(ExportTest, OpenMpisOwnAlgorithmsHaveTheirNumbers) {
+  const auto rule = [](std::string_view algorithm) {
+    const std::optional<OmpiRule> found = ompi_rule_of(algorithm);
+    return found ? std::pair<int, std::int64_t>{found->number, found->segment}
+                 : std::pair<int, std::int64_t>{-1, -1};
+  };
+  using Rule = std::pair<int, std::int64_t>;
+  EXPECT_EQ(rule("mpi"), Rule(0, 0));  // what it chooses itself
+  EXPECT_EQ(rule("mpi:linear"), Rule(1, 0));
+  EXPECT_EQ(rule("mpi:nonoverlapping"), Rule(2, 0));
+  EXPECT_EQ(rule("mpi:recursive-doubling"), Rule(3, 0));
+  EXPECT_EQ(rule("mpi:ring"), Rule(4, 0));
+  EXPECT_EQ(rule("mpi:segmented-ring"), Rule(5, 131072));
+  EXPECT_EQ(rule("mpi:segmented-ring:segment=64K"), Rule(5, 65536));
+  EXPECT_EQ(rule("mpi:rabenseifner"), Rule(6, 0));
+  for (const char* unknown : {"mpi:bruck", "mpi:", "mpi:ring:segment=64K", "mpich", "swing"}) {
+    EXPECT_EQ(rule(unknown).first, -1) << unknown;
+  }
 }
 
 TEST(ExportTest, OnlyOpenMpisSegmentedRingHasASegmentSize) {

@@ -1,0 +1,62 @@
+// NCCL's RAS: how many collectives each rank has issued, and which ranks do not answer.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bench/logs/log_readers.h"
+
+namespace collbench {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::Pair;
+
+JobLog job_with(const std::string& output) {
+  JobLog job;
+  read_log(output, "ras.out", job);
+  return job;
+}
+
+/// Rank and count of all-reduces.
+std::vector<std::pair<int, int>> all_reduces(const JobLog& job) {
+  std::vector<std::pair<int, int>> counts;
+  for (const IssuedCount& each : job.issued) {
+    if (each.kind == LoggedKind::all_reduce) {
+      counts.emplace_back(each.rank, static_cast<int>(each.count));
+    }
+  }
+  return counts;
+}
+
+TEST(NcclRasTest, OfAStatusInJsonTheCountsAndTheMissingAreTaken) {
+  const JobLog job = job_with(R"({"nccl_version": "2.30.7", "communicators_count": 2,
+    "communicators": [{"hash": "0x1", "size": 0, "ranks": []},
+      {"hash": "0x2", "size": 4, "missing_ranks_count": 2,
+       "ranks": [{"rank": 0, "collective_counts": {"AllReduce": 7, "Broadcast": "many"}},
+                 {"rank": 9, "collective_counts": {"AllReduce": 7}},
+                 {"rank": 1, "collective_counts": {"AllReduce": 6}}],
+       "missing_ranks": [{"rank": 2}, 3, 99, "four"]}]})");
+  EXPECT_THAT(all_reduces(job), ElementsAre(Pair(0, 7), Pair(1, 6)));
+  EXPECT_THAT(job.missing_ranks, ElementsAre(2, 3));
+  EXPECT_THAT(job.left_out, Contains(Pair("communicators of RAS without a size", 1)));
+  EXPECT_THAT(job.left_out, Contains(Pair("ranks of RAS without number or counts", 1)));
+}
+
+TEST(NcclRasTest, WhereOnlyTheirNumberIsSaidTheMissingAreThoseThatAreNotListed) {
+  const auto missing = [](const std::string& count) {
+    return job_with(R"({"nccl_version": "2.30.7", "communicators": [{"hash": "0x2", "size": 3,
+      "missing_ranks_count": )" +
+                    count + R"(, "ranks": [{"rank": 1, "collective_counts": {"AllReduce": 7}}]}]})")
+        .missing_ranks;
+  };
+  EXPECT_THAT(missing("2"), ElementsAre(0, 2));
+  // One of two that are not listed: which, cannot be told.
+  EXPECT_THAT(missing("1"), testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace collbench
