@@ -12,6 +12,7 @@
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "core/error.h"
+#include "core/plain_text.h"
 
 namespace collbench {
 namespace {
@@ -107,14 +108,15 @@ int show_changes(const Settings& settings) {
       ++found;
     }
   }
-  std::cerr << fmt::format("collbench: {} changes in {} cases\n", found, names.size());
+  std::cerr << fmt::format("collbench: {} in {}\n", counted(found, "change"),
+                           counted(std::ssize(names), "case"));
   return exit_ok;
 }
 
 int prune_jobs(const Settings& settings) {
   const int keep = settings.count("keep", 0, 1'000'000'000);
   const int gone = History(settings.text("db"), History::Use::change).prune(keep);
-  std::cerr << fmt::format("collbench: {} jobs removed\n", gone);
+  std::cerr << fmt::format("collbench: {} removed\n", counted(gone, "job"));
   return exit_ok;
 }
 

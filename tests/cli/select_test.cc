@@ -65,6 +65,47 @@ TEST_F(SelectTest, JsonIsReadByOthers) {
   EXPECT_EQ(json[1]["algorithm"], "tf-ring");
 }
 
+TEST_F(SelectTest, MeasuredTimesComeBeforeTheModelAndEveryPolicyMayBeAsked) {
+  folder_.write("times.csv",
+                "system,library,algorithm,ranks,nodes,bytes,time_us\n"
+                "here,ours,ring,4,4,65536,60\nhere,ours,tree,4,4,65536,70\n");
+  const std::vector<std::string> asked = {
+      "-t",  "star:4,100Gbps,5us", "-W",       "4", "--nodes", "4", "-b",
+      "64K", "--measured",         "times.csv"};
+  EXPECT_THAT(out(asked),
+              StartsWith("auto: ring for 64 KiB f32 sum, 4 workers on star:4,100Gbps,5us\n"
+                         "because measured: ring with 60 us is 16.7 % ahead of tree with 70 us\n"));
+  std::vector<std::string> all = asked;
+  all.insert(all.end(), {"-p", "all"});
+  const std::string text = out(all);
+  for (const char* answer :
+       {"\nmodel: ", "\nmeasured: ring ", "\noracle: ring ", "\nompi: ", "\ntf2: "}) {
+    EXPECT_THAT(text, HasSubstr(answer));
+  }
+  // What a policy lacks is said in its place.
+  const std::string bare = out({"-W", "4", "-b", "1K", "-p", "all"});
+  EXPECT_THAT(bare, HasSubstr("model: no answer: the model needs a machine: name one (--topo)\n"));
+  EXPECT_THAT(bare, HasSubstr("measured: no answer: nothing is measured"));
+  EXPECT_THAT(bare, HasSubstr("\nompi: "));
+  folder_.write("heading.csv", "ranks,bytes,avg_us\n");
+  EXPECT_THAT(refused({"-W", "4", "-b", "1K", "--measured", "heading.csv"}),
+              HasSubstr("heading.csv: a heading without rows"));
+}
+
+TEST_F(SelectTest, GraphsThatNcclWroteStandForTheNetwork) {
+  const std::string graphs = COLLBENCH_SOURCE_DIR "/tests/fuzz/corpus/nccl_graphs/two.xml";
+  const CommandOutcome alone = run({"--nccl-graphs", graphs, "-W", "8", "-b", "1M", "-p", "nccl"});
+  EXPECT_EQ(alone.code, 0) << alone.err;
+  EXPECT_THAT(alone.out, HasSubstr("8 workers on a network that is not named\n"));
+  EXPECT_THAT(alone.out, HasSubstr("graphs of " + graphs));
+  EXPECT_THAT(alone.err, HasSubstr("the graphs are taken for those of H100 and Intel CPUs"));
+  const CommandOutcome with =
+      run({"--nccl-graphs", graphs, "-W", "8", "-b", "1M", "-p", "nccl", "-t", "dgx-h100"});
+  EXPECT_THAT(with.out, HasSubstr("8 workers on dgx-h100\n"));
+  EXPECT_EQ(with.err, "");
+  EXPECT_EQ(run({"--nccl-graphs", "missing.xml", "-W", "8", "-p", "nccl"}).code, 4);
+}
+
 TEST_F(SelectTest, ExportsHoldRulesForEveryNumberOfWorkers) {
   const std::string text =
       out({"-t", "cluster:2xdgx-h100", "-W", "8,16", "-p", "nccl", "--export", "nccl-tuner"});

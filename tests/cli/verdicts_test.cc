@@ -230,11 +230,44 @@ TEST_F(VerdictsTest, AHistoryIsWrittenReadBySqliteAndPruned) {
   EXPECT_THAT(invoke(folder_, {"history", "changes", "--db", "h.db"}).err,
               HasSubstr("0 changes in 8 cases"));
   EXPECT_THAT(invoke(folder_, {"history", "prune", "--keep", "1", "--db", "h.db"}).err,
-              HasSubstr("1 jobs removed"));
+              HasSubstr("1 job removed"));
   EXPECT_EQ(
       invoke(folder_, {"history", "add", "a.json", "a.json", "--db", "h.db", "--when", "yesterday"})
           .code,
       2);
+}
+
+TEST_F(VerdictsTest, AHistoryNamesTheJobSinceWhichAnExactFigureDiffers) {
+  ASSERT_EQ(invoke(folder_, {"simulate", "-t", "star:4,1Gbps,5us", "-A", "ring", "-b", "1K", "-e",
+                             "1K", "--quiet", "--json", "before.json"})
+                .code,
+            0);
+  ASSERT_EQ(
+      invoke_program(folder_, "python3",
+                     {"-c",
+                      "import json; d = json.load(open('before.json'))\n"
+                      "record = d['records'][0]\n"
+                      "record['exact']['time_s'] *= 1.5\n"
+                      "record['latency_ns'] = [int(1.5 * ns) for ns in record['latency_ns']]\n"
+                      "del record['crc32c']\n"
+                      "json.dump(d, open('after.json', 'w'))"})
+          .code,
+      0);
+  int day = 1;
+  for (const char* file : {"before.json", "before.json", "after.json", "after.json"}) {
+    const std::string when = "2026-01-0" + std::to_string(day++) + "T00:00:00Z";
+    const CommandOutcome added =
+        invoke(folder_, {"history", "add", "before.json", file, "--db", "h.db", "--when", when});
+    EXPECT_EQ(added.code, 0) << added.err;
+  }
+  const CommandOutcome changes = invoke(folder_, {"history", "changes", "--db", "h.db"});
+  EXPECT_THAT(changes.out,
+              ContainsRegex("^2026-01-03T00:00:00Z  \\+50[.0-9]* %  since .* \\(job 3\\)  ring"));
+  EXPECT_THAT(changes.err, HasSubstr("1 change in 1 case\n"));
+  const std::string name = "ring/sim/workers:4/1024/f32/sum/on:star:4,1Gbps,5us";
+  EXPECT_THAT(
+      invoke(folder_, {"history", "show", name, "--db", "h.db"}).out,
+      ContainsRegex("2026-01-02[^\n]*42.288 us .exact.\n +-+ \\+50[.0-9]* % -+\n +3  2026-01-03"));
 }
 
 }  // namespace
