@@ -156,6 +156,19 @@ TEST_F(FitTest, ConstantsOfAFittedFileAreReadBackAndRefusedWithTheirLine) {
               AllOf(HasSubstr("bad.toml:"), HasSubstr("is no constant like \"2.5 us, within")));
 }
 
+TEST_F(FitTest, ThisHostIsAMachineToo) {
+  const std::string fitted = out({"calibrate", "--local", "-o", "here.toml"});
+  EXPECT_THAT(fitted, AllOf(HasSubstr("held out by scale"), HasSubstr("wrote here.toml")));
+  EXPECT_THAT(folder_.read("here.toml"),
+              AllOf(HasSubstr("network = \"host-memory\""), HasSubstr("switch = \"")));
+  // Three workers were not measured; any number is predicted by the cores that they share.
+  EXPECT_THAT(out({"simulate", "-t", "here.toml", "-A", "ring,direct", "-W", "3", "-b", "64K", "-e",
+                   "64K"}),
+              AllOf(HasSubstr(" ring "), HasSubstr("  model\n")));
+  EXPECT_THAT(out({"select", "-t", "here.toml", "-W", "3", "-b", "64K"}),
+              HasSubstr("by the fit to measurements"));
+}
+
 TEST_F(FitTest, AFitThatPredictsNoOtherScaleSaysSo) {
   std::string text = "system,library,algorithm,nodes,tasks_per_node,bytes,median_us\n";
   const double factors[3][4] = {{1, 1, 1, 1}, {8, 0.2, 7, 0.2}, {0.2, 6, 0.2, 8}};

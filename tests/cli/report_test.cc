@@ -206,6 +206,14 @@ TEST_F(ReportTest, GnuplotDrawsWhatItIsGiven) {
   EXPECT_THAT(report({"real.json", "--plot", "-"}).out, HasSubstr("bytes per worker"));
 }
 
+TEST_F(ReportTest, WhatGnuplotWouldReadIsWrittenWithoutIt) {
+  for (const char* drawn : {"--plot", "--winners"}) {
+    const CommandOutcome outcome = report({"real.json", "sim.json", drawn, "drawn.gp"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(folder_->read("drawn.gp"), HasSubstr("'drawn.svg'")) << drawn;
+  }
+}
+
 TEST_F(ReportTest, ThePageIsDrawnInABrowserWithoutAWord) {
   if (is_missing("chromium")) GTEST_SKIP() << "chromium is not installed";
   const CommandOutcome outcome = report({"comparison.json", "real.json", "sim.json", "--topo",
@@ -342,6 +350,10 @@ TEST_F(ReportTest, RefusesWhatItCannotReadOrShow) {
   expect_refused({"real.json", "--plot", "out.bmp"}, "a plot is a .svg, .png or .pdf");
   expect_refused({"real.json", "--columns", "bsbw"}, "Did you mean 'busbw'?");
   expect_refused({"real.json", "-F", "algo:nothing"}, "no records to show");
+  expect_refused({"sim.json", "--topo", "star:9,1Gbps,1us", "--html", "a.html"},
+                 "no simulated case is of 'star:9,1Gbps,1us'; there are: ");
+  expect_refused({"real.json", "--repository", "git@host:me/it", "--html", "a.html"},
+                 "'git@host:me/it' is no http or https URL");
   EXPECT_EQ(report({"none.json"}).code, 4);
   EXPECT_EQ(report({"real.json", "--history", "none.sqlite", "--html", "a.html"}).code, 4);
   EXPECT_EQ(report({"real.json", "--html", "/no/such/folder/a.html"}).code, 4);

@@ -37,6 +37,45 @@ TEST_F(TrainSimulatedTest, PlaysAStepOfAWorkloadAndWritesItsTrace) {
   EXPECT_EQ(trace["otherData"]["workers"], 16);
 }
 
+TEST_F(TrainSimulatedTest, AStepIsScaledShardedAndSlowedAsAsked) {
+  const auto step = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"--workload", "resnet50", "--topo", "star:4,100Gbps,5us",
+                               "--workers", "4", "--json", "-"});
+    const CommandOutcome outcome = run(more);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return nlohmann::json::parse(outcome.out);
+  };
+  const auto time = [](const nlohmann::json& report, const char* part) {
+    return report[part].get<double>();
+  };
+  // --step-time is that of one worker alone.
+  const nlohmann::json scaled = step({"--step-time", "100ms"});
+  EXPECT_NEAR(
+      time(scaled, "forward_ms") + time(scaled, "backward_ms") + time(scaled, "optimizer_ms"), 100,
+      0.1);
+  // A worker of half the speed computes for twice as long, and the others wait for it.
+  const nlohmann::json slowed = step({"--step-time", "100ms", "--slow-workers", "1:0.5"});
+  EXPECT_NEAR(time(slowed, "step_ms"), time(scaled, "step_ms") + 100, 5);
+  // Parameters are gathered before each pass that uses them, those of the last bucket first.
+  const nlohmann::json sharded = step({"--sharding", "full"});
+  EXPECT_EQ(scaled.count("gathers"), 0U);
+  std::int64_t bytes = 0;
+  for (const auto& gather : sharded["gathers"]) {
+    EXPECT_LE(time(gather, "ready_ms"), time(gather, "start_ms"));
+    EXPECT_LT(time(gather, "start_ms"), time(gather, "end_ms"));
+    bytes += gather["bytes"].get<std::int64_t>();
+  }
+  const std::int64_t parameters = 4 * sharded["parameters"].get<std::int64_t>();
+  EXPECT_GE(bytes, parameters);
+  EXPECT_LE(bytes, 2 * parameters);  // what is kept for the backward pass is gathered once
+  for (const char* wrong : {"--compute-share", "--memory-share"}) {
+    const CommandOutcome refused =
+        run({"--workload", "resnet50", "--topo", "star:4,100Gbps,5us", wrong, "1.5"});
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_THAT(refused.err, HasSubstr("1.5 is not a share above 0 and at most 1"));
+  }
+}
+
 TEST_F(TrainSimulatedTest, TheTablesOfLayersAndTheDevicesAreListed) {
   const CommandOutcome list = run({"--list-workloads"});
   EXPECT_EQ(list.code, 0) << list.err;
