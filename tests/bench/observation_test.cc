@@ -136,7 +136,9 @@ TEST(JudgeOrders, TellsGloosAlgorithmsApart) {
         agreeing({sample.ranks, DataType::f32, 1, sample.values});
     EXPECT_THAT(names, Contains(sample.name));
     for (const char* other : {"gloo:ring", "gloo:bcube", "gloo:halving-doubling"}) {
-      if (std::string(other) != sample.name) EXPECT_THAT(names, Not(Contains(other)));
+      if (std::string(other) != sample.name) {
+        EXPECT_THAT(names, Not(Contains(other)));
+      }
     }
   }
 }

@@ -191,7 +191,9 @@ TEST(TuneTest, APauseRulesNoMethodOut) {
   const TuningResult result = race_candidates(plan);
   EXPECT_GE(pauses, 3);
   for (const TunedPoint& point : result.points) {
-    if (point.own.bytes <= Bytes{1024}) EXPECT_EQ(point.best.algorithm, "mpi:m0");
+    if (point.own.bytes <= Bytes{1024}) {
+      EXPECT_EQ(point.best.algorithm, "mpi:m0");
+    }
   }
 }
 

@@ -83,7 +83,9 @@ TEST(Pipelining, ModelsPriceRoundsThatOverlapAsTheyArePlayed) {
     const double played = simulate(scenario, Engine::fluid).time.count();
     // The rounds of a track added up take twice as long at 64 MiB.
     EXPECT_NEAR(synth->time->count(), played, 0.2 * played) << bytes;
-    if (bytes == 1 << 26) EXPECT_EQ(answer.algorithm, "synth");
+    if (bytes == 1 << 26) {
+      EXPECT_EQ(answer.algorithm, "synth");
+    }
   }
 }
 
