@@ -39,7 +39,7 @@ struct RoundSpace;  // heuristics/round_costs.h
 struct VectorSpec {
   std::int64_t count = 0;  // elements
   DataType type = DataType::f32;
-  std::string protocol;       // of the machine's ladder; empty: none
+  std::string protocol{};     // of the machine's ladder; empty: none
   bool equal_chunks = false;  // sizes are real numbers: every chunk is 1/chunks of the vector
 };
 
