@@ -127,7 +127,8 @@ TEST(ForeignTablesTest, OfASpreadTheMedianCountsAndWhatIsNoAllReduceIsNoted) {
   EXPECT_DOUBLE_EQ(spread.low.count(), 3e-6);
   EXPECT_DOUBLE_EQ(spread.high.count(), 9e-6);
   const std::string rccl =
-      R"([{"name":"AllGather","ranks":8,"busBw":1.0},{"name":"AllReduce","ranks":8,"size":64,"type":"float",
+      R"([{"name":"AllGather","ranks":8,"busBw":1.0},
+      {"name":"AllReduce","ranks":8,"size":64,"type":"float",
       "redop":"sum","inPlace":0,"time":7.25,"wrong":"2"}])";
   const MeasuredTable gathers = read_foreign(rccl, "file");
   EXPECT_THAT(gathers.notes, testing::Contains(HasSubstr("[0] is \"AllGather\", no all-reduce")));
