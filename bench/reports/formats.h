@@ -28,8 +28,8 @@ struct TableStyle {
 
 /// What shapes the output of some formats.
 struct FormatOptions {
-  TableStyle style;
-  Sampling sampling;         // nccl-tests' heading shows it
+  TableStyle style{};
+  Sampling sampling{};       // nccl-tests' heading shows it
   bool raw_samples = false;  // CSV has a row per sample
   /// The run before this one, compared beneath a table; null for none.
   std::shared_ptr<LastRun> last_run = nullptr;

@@ -47,7 +47,7 @@ std::vector<RegionRegret> regret_by_region(std::span<const RegretPoint> points);
 struct RegretKnowledge {
   bool size_held_out = false;  // not the measurements of the size that it is asked for
   /// Only these, and none of those that it is judged by; unset: the latter.
-  std::optional<std::vector<MeasuredTime>> fitted_to;
+  std::optional<std::vector<MeasuredTime>> fitted_to{};
 };
 
 /// Every policy of heuristics/policies/policy.h by name, `default`: what the library itself took

@@ -57,9 +57,9 @@ struct DeviceCommands {
   bool uses_scratch = false;
   bool uses_work = false;
   bool uses_stage = false;
-  std::vector<DeviceCommand> commands;
-  std::vector<DeviceOperand> operands;
-  std::vector<std::int32_t> dependencies;  // indices of earlier commands, ascending, none twice
+  std::vector<DeviceCommand> commands{};
+  std::vector<DeviceOperand> operands{};
+  std::vector<std::int32_t> dependencies{};  // indices of earlier commands, ascending, none twice
 
   std::span<const DeviceOperand> sources(const DeviceCommand& command) const {
     return std::span(operands).subspan(static_cast<std::size_t>(command.first_operand),

@@ -24,8 +24,8 @@ namespace collbench {
 /// without `order` is for worlds of this process only.
 struct Work {
   std::function<void(RankContext&)> run;
-  std::function<std::string(Rank)> order;
-  std::function<void(Rank, const std::string&)> answer;
+  std::function<std::string(Rank)> order{};
+  std::function<void(Rank, const std::string&)> answer{};
   /// Cut off so long after a stop signal; by default never, for work that ends in an order of its
   /// own, such as saving a checkpoint.
   Seconds stop_grace{std::numeric_limits<double>::infinity()};
