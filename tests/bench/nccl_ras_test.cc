@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "bench/logs/log_readers.h"
+#include "tests/bench/job_logged.h"
 
 namespace collbench {
 namespace {
@@ -14,12 +14,6 @@ namespace {
 using testing::Contains;
 using testing::ElementsAre;
 using testing::Pair;
-
-JobLog job_with(const std::string& output) {
-  JobLog job;
-  read_log(output, "ras.out", job);
-  return job;
-}
 
 /// Rank and count of all-reduces.
 std::vector<std::pair<int, int>> all_reduces(const JobLog& job) {
@@ -33,7 +27,7 @@ std::vector<std::pair<int, int>> all_reduces(const JobLog& job) {
 }
 
 TEST(NcclRasTest, OfAStatusInJsonTheCountsAndTheMissingAreTaken) {
-  const JobLog job = job_with(R"({"nccl_version": "2.30.7", "communicators_count": 2,
+  const JobLog job = job_logged(R"({"nccl_version": "2.30.7", "communicators_count": 2,
     "communicators": [{"hash": "0x1", "size": 0, "ranks": []},
       {"hash": "0x2", "size": 4, "missing_ranks_count": 2,
        "ranks": [{"rank": 0, "collective_counts": {"AllReduce": 7, "Broadcast": "many"}},
@@ -48,9 +42,10 @@ TEST(NcclRasTest, OfAStatusInJsonTheCountsAndTheMissingAreTaken) {
 
 TEST(NcclRasTest, WhereOnlyTheirNumberIsSaidTheMissingAreThoseThatAreNotListed) {
   const auto missing = [](const std::string& count) {
-    return job_with(R"({"nccl_version": "2.30.7", "communicators": [{"hash": "0x2", "size": 3,
+    return job_logged(R"({"nccl_version": "2.30.7", "communicators": [{"hash": "0x2", "size": 3,
       "missing_ranks_count": )" +
-                    count + R"(, "ranks": [{"rank": 1, "collective_counts": {"AllReduce": 7}}]}]})")
+                      count +
+                      R"(, "ranks": [{"rank": 1, "collective_counts": {"AllReduce": 7}}]}]})")
         .missing_ranks;
   };
   EXPECT_THAT(missing("2"), ElementsAre(0, 2));

@@ -7,7 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "bench/logs/log_readers.h"
+#include "tests/bench/job_logged.h"
+
 #include "bench/logs/operations.h"
 #include "bench/logs/standstill.h"
 #include "core/error.h"
@@ -23,14 +24,8 @@ using testing::Key;
 using testing::Not;
 using testing::UnorderedElementsAre;
 
-JobLog job_of(const std::string& output) {
-  JobLog job;
-  read_log(output, "job.out", job);
-  return job;
-}
-
 Standstill standstill_in(const JobLog& job) { return standstill_of(job, JobRanks(job)); }
-Standstill standstill_in(const std::string& output) { return standstill_in(job_of(output)); }
+Standstill standstill_in(const std::string& output) { return standstill_in(job_logged(output)); }
 
 std::string timeout_of(int rank, int group_rank, int number, const std::string& type = "ALLREDUCE",
                        int elements = 1000) {
@@ -89,7 +84,7 @@ TEST(PytorchWatchdogTest, OfARankThatSaysNothingNothingIsSaid) {
 }
 
 TEST(PytorchWatchdogTest, RanksOfASubgroupAreThoseOfTheJob) {
-  const JobLog job = job_of(
+  const JobLog job = job_logged(
       timeout_of(97, 1, 4) + failure_of(97, "12(ep)", 1, 4) +
       "[rank105]:[E1 ProcessGroupNCCL.cpp:1] [PG ID 3 PG GUID 12(ep) Rank 2] Received a dump "
       "signal due to a collective timeout from this local rank. Last enqueued NCCL work: 3, last "
@@ -159,10 +154,10 @@ TEST(PytorchWatchdogTest, ATimeoutWhoseGroupWasCutOffIsOfTheGroupOfItsRank) {
 TEST(PytorchWatchdogTest, WhatTheWatchdogSaysAgainWhenItEndsIsNoOtherGroup) {
   // Rank 3 speaks of two groups; the last line repeats its timeout in one of them.
   for (const char* group : {"[PG ID 2 PG GUID 4(dp) Rank 1] ", ""}) {
-    const JobLog job =
-        job_of(timeout_of(3, 1, 9) + failure_of(3, "4(dp)", 1, 9) + dump_of(3, 5, 5) +
-               "[rank3]:[E1 ProcessGroupNCCL.cpp:1515] " + group +
-               "Process group watchdog thread terminated with exception: " + timeout_of(3, 1, 9));
+    const JobLog job = job_logged(
+        timeout_of(3, 1, 9) + failure_of(3, "4(dp)", 1, 9) + dump_of(3, 5, 5) +
+        "[rank3]:[E1 ProcessGroupNCCL.cpp:1515] " + group +
+        "Process group watchdog thread terminated with exception: " + timeout_of(3, 1, 9));
     ASSERT_EQ(job.communicators.size(), 1U) << group;
     EXPECT_EQ(job.communicators[0].name, "dp");
     EXPECT_EQ(job.records.size(), 1U);
@@ -170,7 +165,7 @@ TEST(PytorchWatchdogTest, WhatTheWatchdogSaysAgainWhenItEndsIsNoOtherGroup) {
 }
 
 TEST(PytorchWatchdogTest, WithoutItsRankInTheGroupThatInTheJobIsTaken) {
-  const JobLog job = job_of(
+  const JobLog job = job_logged(
       "[rank12]: Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, "
       "OpType=ALLREDUCE, NumelIn=1, NumelOut=1)\n"
       "[rank13]: Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, "
@@ -196,7 +191,7 @@ TEST(PytorchWatchdogTest, RanksThatCallDifferentCollectivesDisagree) {
 }
 
 TEST(PytorchWatchdogTest, TheShareOfOneRankIsTheSmallerSide) {
-  const JobLog job = job_of(
+  const JobLog job = job_logged(
       "[rank0]: [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3, "
       "OpType=_REDUCE_SCATTER_BASE, NumelIn=4096, NumelOut=512, Timeout(ms)=1) ran\n");
   ASSERT_EQ(job.records.size(), 1U);
@@ -205,27 +200,28 @@ TEST(PytorchWatchdogTest, TheShareOfOneRankIsTheSmallerSide) {
 }
 
 TEST(PytorchWatchdogTest, WhatTorchrunSawFailFirstIsNamed) {
-  const JobLog killed = job_of(torchruns_report(5, -9));
+  const JobLog killed = job_logged(torchruns_report(5, -9));
   EXPECT_THAT(killed.missing_ranks, ElementsAre(5));
   EXPECT_THAT(killed.notes, Contains(HasSubstr("rank 5 on node-7, by signal 9")));
-  const JobLog tagged = job_of(
+  const JobLog tagged = job_logged(
       "[1,0]<stderr>:Root Cause (first observed failure):\n[1,0]<stderr>:  rank      : 5 "
       "(local_rank: 1)\n[1,0]<stderr>:  exitcode  : -9 (pid: 1)\n");
   EXPECT_THAT(tagged.missing_ranks, ElementsAre(5));
-  const JobLog raised = job_of(torchruns_report(5, 1));
+  const JobLog raised = job_logged(torchruns_report(5, 1));
   EXPECT_THAT(raised.missing_ranks, IsEmpty());
   EXPECT_THAT(raised.notes, Contains(HasSubstr("rank 5 on node-7, with exit code 1")));
 }
 
 TEST(PytorchWatchdogTest, ARankThatItsWatchdogEndedIsNotTheOneThatFailed) {
-  EXPECT_THAT(job_of(torchruns_report(5, -6)).missing_ranks, IsEmpty());
+  EXPECT_THAT(job_logged(torchruns_report(5, -6)).missing_ranks, IsEmpty());
 }
 
 TEST(PytorchWatchdogTest, RanksThatFailAMonitoredBarrierAreMissing) {
-  EXPECT_THAT(job_of("[Rank 0]: Rank 1 failed to pass monitoredBarrier in 2000 ms\n").missing_ranks,
-              ElementsAre(1));
   EXPECT_THAT(
-      job_of("RuntimeError: [Rank 0]: Ranks 1, 12 failed to pass monitoredBarrier in 9 ms\n")
+      job_logged("[Rank 0]: Rank 1 failed to pass monitoredBarrier in 2000 ms\n").missing_ranks,
+      ElementsAre(1));
+  EXPECT_THAT(
+      job_logged("RuntimeError: [Rank 0]: Ranks 1, 12 failed to pass monitoredBarrier in 9 ms\n")
           .missing_ranks,
       ElementsAre(1, 12));
 }
@@ -243,7 +239,7 @@ TEST(HorovodStallTest, RanksThatHaveNotSubmittedTensorsAreMissing) {
         std::string("[1,0]<stderr>:Stalled ranks:\n[1,0]<stderr>:0: [grads/dense_1]\n"
                     "[1,0]<stderr>:12: [grads/dense_1]\n"),
         std::string("Stalled ops:\ngrads/dense_1 [missing ranks: 0, 12]\n")}) {
-    const JobLog job = job_of(stall + list + "7: [no list any more\nepoch 8: [done]\n");
+    const JobLog job = job_logged(stall + list + "7: [no list any more\nepoch 8: [done]\n");
     EXPECT_THAT(job.missing_ranks, ElementsAre(0, 12)) << list;
     EXPECT_THAT(job.notes, Contains("Horovod: rank 12 has not submitted grads/dense_1")) << list;
   }
@@ -254,15 +250,15 @@ TEST(HorovodStallTest, TheLastOfManyWarningsIsTold) {
   for (const char* tensor : {"a", "b", "c"}) {
     output += std::string(stall) + "Missing ranks:\n3: [" + tensor + "]\n\n";
   }
-  const JobLog job = job_of(output);
+  const JobLog job = job_logged(output);
   EXPECT_THAT(job.missing_ranks, ElementsAre(3));
   EXPECT_THAT(job.notes,
               ElementsAre("Horovod: rank 3 has not submitted c, in the last of 3 warnings"));
 }
 
 TEST(PytorchWatchdogTest, OneOutputMayHaveMessagesOfNcclToo) {
-  const JobLog job = job_of("node-a:41:90 [0] NCCL INFO Using network Socket\n" +
-                            timeout_of(0, 0, 7) + dump_of(1, 6, 6));
+  const JobLog job = job_logged("node-a:41:90 [0] NCCL INFO Using network Socket\n" +
+                                timeout_of(0, 0, 7) + dump_of(1, 6, 6));
   EXPECT_THAT(job.formats, ElementsAre("NCCL_DEBUG", "PyTorch's watchdog"));
   EXPECT_THAT(job.hosts, Contains(Key("node-a")));
   EXPECT_EQ(job.files, 1);
@@ -273,21 +269,21 @@ TEST(PytorchWatchdogTest, MessagesFarBehindTheBeginAreFound) {
   std::string output;
   while (output.size() < 100'000) output += "step 100, loss 0.25\n";
   EXPECT_EQ(standstill_in(output + timeout_of(0, 0, 7)).sequence, 7);
-  EXPECT_THROW(job_of(output), InvalidArgument);
+  EXPECT_THROW(job_logged(output), InvalidArgument);
 }
 
 TEST(PytorchWatchdogTest, MessagesThatWereCutShortAreCounted) {
   const JobLog job =
-      job_of(timeout_of(0, 0, 7) +
-             "[rank1]: [Rank 1] Watchdog caught collective operation timeout: Wor\n"
-             "[rank2]: [PG 0 Rank 2] Timeout at NCCL work: 7, last enqueued NCCL wo");
+      job_logged(timeout_of(0, 0, 7) +
+                 "[rank1]: [Rank 1] Watchdog caught collective operation timeout: Wor\n"
+                 "[rank2]: [PG 0 Rank 2] Timeout at NCCL work: 7, last enqueued NCCL wo");
   EXPECT_THAT(job.left_out, Contains(Key(HasSubstr("without rank or number"))));
   EXPECT_THAT(job.left_out, Contains(Key(HasSubstr("cut short"))));
   EXPECT_EQ(job.records.size(), 1U);
 }
 
 TEST(PytorchWatchdogTest, GroupsInWhichNothingWaitsHaveNoRecords) {
-  const JobLog job = job_of(dump_of(0, 9, 9) + dump_of(1, 9, 9));
+  const JobLog job = job_logged(dump_of(0, 9, 9) + dump_of(1, 9, 9));
   EXPECT_THAT(job.records, IsEmpty());
   EXPECT_FALSE(standstill_in(job).sequence);
 }
