@@ -68,8 +68,8 @@ AlgorithmSpec for_ranks_in_step(AlgorithmSpec spec) {
   return spec;
 }
 
-SynthesisedSchedule synthesised(const AlgorithmSpec& spec, int ranks, Bytes bytes,
-                                CollectiveKind kind) {
+SynthesisRequest synthesis_request(const AlgorithmSpec& spec, int ranks, Bytes bytes,
+                                   CollectiveKind kind) {
   const std::string network = option_of(spec, network_option);
   require(!network.empty(), "synth: it is made for a network; name it, as in synth:topo=net.csv");
   require(!has_root(kind), fmt::format("synth has no {}", to_string(kind)));
@@ -77,13 +77,19 @@ SynthesisedSchedule synthesised(const AlgorithmSpec& spec, int ranks, Bytes byte
   require(
       late.empty() || kind == CollectiveKind::all_reduce,
       fmt::format("synth: only an all-reduce is made for late ranks, not a {}", to_string(kind)));
-  if (installed == nullptr) throw Unavailable("synth: this program makes no schedules");
   const std::string latency = option_of(spec, latency_option);
   const std::string with = latency.empty() ? "" : ",latency=" + latency;
   const std::string tracks = option_of(spec, tracks_option);
   const bool is_free = tracks.empty() || tracks == "auto";
   const auto count = is_free ? 0 : static_cast<int>(parse_count("synth: tracks", tracks, 1, 64));
-  return installed({network + with, ranks, bytes, kind, count, std::move(late)});
+  return {network + with, ranks, bytes, kind, count, std::move(late)};
+}
+
+SynthesisedSchedule synthesised(const AlgorithmSpec& spec, int ranks, Bytes bytes,
+                                CollectiveKind kind) {
+  const SynthesisRequest request = synthesis_request(spec, ranks, bytes, kind);
+  if (installed == nullptr) throw Unavailable("synth: this program makes no schedules");
+  return installed(request);
 }
 
 }  // namespace collbench

@@ -41,8 +41,12 @@ const AlgorithmInfo& synthesised_row();
 /// and does not say how many, with one.
 AlgorithmSpec for_ranks_in_step(AlgorithmSpec spec);
 
-/// Throws InvalidArgument if no network is named, or for a collective with a root; Unavailable in a
-/// program without a synthesiser.
+/// What `spec` asks for. Throws InvalidArgument if no network is named, or for a collective with a
+/// root.
+SynthesisRequest synthesis_request(const AlgorithmSpec& spec, int ranks, Bytes bytes,
+                                   CollectiveKind kind);
+
+/// Throws InvalidArgument as synthesis_request(); Unavailable in a program without a synthesiser.
 SynthesisedSchedule synthesised(const AlgorithmSpec& spec, int ranks, Bytes bytes,
                                 CollectiveKind kind);
 

@@ -84,6 +84,7 @@ void solve_for_steps(const Settings& settings, const Machine& machine, Synthesis
   };
   const auto time_of = [&](const Schedule& schedule) {
     Scenario scenario{.schedule = schedule, .machine = machine};
+    scenario.machine.topology = plan.network();
     scenario.placement.resize(schedule.ranks());
     std::iota(scenario.placement.begin(), scenario.placement.end(), 0);
     scenario.count = std::max<std::int64_t>(1, bytes.count / 4);

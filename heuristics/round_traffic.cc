@@ -242,9 +242,13 @@ class LinkLoads {
   }
 
   void load(const StagedRound& round, std::size_t message) {
-    for (const LinkId link : round.table->links(round.routes[message])) {
-      if (load_[link] == 0) loaded_.push_back(link);
-      load_[link] += round.traffic[message].bytes;
+    const RouteTable::Route& route = round.routes[message];
+    const std::span<const LinkId> links = round.table->links(route);
+    for (std::size_t i = 0; i < links.size(); ++i) {
+      double& load = load_[links[i]];
+      if (load == 0) loaded_.push_back(links[i]);
+      const double share = route.is_spread ? round.table->shares(route)[i] : 1;
+      load += share * round.traffic[message].bytes;
     }
   }
   // Turns bytes of links into seconds.

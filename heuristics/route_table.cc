@@ -21,13 +21,30 @@ const RouteTable::Route& RouteTable::find(Rank from, Rank to) {
 }
 
 void RouteTable::look_up(Rank from, Rank to, Route& found) {
+  if (const auto* ways = topology_.ways(placement_[from], placement_[to])) {
+    spread(*ways, found);
+    return;
+  }
   topology_.route(placement_[from], placement_[to], route_);
   const RouteSummary summary = summarize(topology_, route_);
   found.first = static_cast<std::uint32_t>(links_.size());
   found.hops = static_cast<std::int32_t>(route_.size());
   found.level = summary.level;
   found.latency = summary.latency.count();
+  found.is_spread = false;
   links_.insert(links_.end(), route_.begin(), route_.end());
+}
+
+void RouteTable::spread(const std::vector<Way>& ways, Route& found) {
+  const RouteSummary summary = summarize(topology_, ways);
+  const auto shares = link_shares(ways);
+  found = {static_cast<std::uint32_t>(links_.size()), static_cast<std::int32_t>(shares.size()),
+           summary.level, summary.latency.count(), true};
+  shares_.resize(links_.size());
+  for (const auto& [link, share] : shares) {
+    links_.push_back(link);
+    shares_.push_back(share);
+  }
 }
 
 }  // namespace collbench

@@ -23,7 +23,8 @@
 namespace collbench {
 
 /// A path of flows through the network. `uses` counts how often one flow of every member of the
-/// sending class crosses the link (of its class): 1 for plain ranks.
+/// sending class crosses the link (of its class): 1 for plain ranks, or the share of a message that
+/// takes the link where messages are spread over several ways.
 struct LinkPath {
   struct Use {
     LinkId link;

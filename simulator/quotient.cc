@@ -171,6 +171,9 @@ Outcome simulate_quotient(const Scenario& scenario) {
   require(scenario.trace_limit == 0,
           "engine quotient plays classes of ranks and keeps no trace of "
           "their messages; engine fluid does");
+  require(!scenario.machine.topology.has_ways(),
+          "engine quotient knows one route of each pair; engine fluid plays messages that are "
+          "spread over several ways");
   const auto ranks = rank_program(scenario);
   const Symmetry symmetry(*ranks);
   require_matched(*ranks, scenario.schedule);

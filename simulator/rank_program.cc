@@ -152,16 +152,22 @@ class PlainRanks final : public RankProgram {
     };
     const Topology& topology = scenario_.machine.topology;
     topology.route(host(from), host(to), route_);
+    const std::vector<Way>* ways = topology.ways(host(from), host(to));
     if (paths_.size() == paths_.capacity()) {
       const std::size_t most = std::max<std::size_t>(1024, 2 * paths_.size());
       require_memory(most * (sizeof(LinkPath) + (route_.size() + 4) * sizeof(LinkPath::Use)),
                      fmt::format("{} routes of {}", most, scenario_.schedule.name()));
       paths_.reserve(most);
     }
-    const RouteSummary summary = summarize(topology, route_);
+    const RouteSummary summary =
+        ways == nullptr ? summarize(topology, route_) : summarize(topology, *ways);
     LinkPath path{.links = {}, .latency = summary.latency, .level = summary.level};
     path.links.reserve(route_.size());
-    for (const LinkId link : route_) path.links.push_back({link, 1});
+    if (ways == nullptr) {
+      for (const LinkId link : route_) path.links.push_back({link, 1});
+    } else {
+      for (const auto& [link, share] : link_shares(*ways)) path.links.push_back({link, share});
+    }
     const auto index = static_cast<std::int32_t>(paths_.size());
     paths_.push_back(std::move(path));
     path_of_(from, to) = index;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -35,6 +36,29 @@ void check_class(const std::string& name, const LinkClass& link_class) {
                       class_name, efficiency));
   require(latency.count() >= 0,
           fmt::format("topology {}: latency of link '{}' must not be negative", name, class_name));
+}
+
+/// Widest first. Throws InvalidArgument as Topology::with_ways() says.
+void check_ways(const Topology& topology, std::pair<Host, Host> pair, std::vector<Way>& ways) {
+  const auto fail = [&](const std::string& what) {
+    throw InvalidArgument(fmt::format("topology {}: ways from host {} to {}: {}", topology.name(),
+                                      pair.first, pair.second, what));
+  };
+  double all = 0;
+  for (const Way& way : ways) {
+    Vertex at = pair.first;
+    for (const LinkId link : way.links) {
+      const bool exists = link >= 0 && link < std::ssize(topology.links());
+      if (!exists || topology.links()[link].from != at) fail("one is no path");
+      at = topology.links()[link].to;
+    }
+    if (at != pair.second || way.links.empty()) fail("one does not lead there");
+    if (!(way.share > 0)) fail(fmt::format("shares must be above 0, not {}", way.share));
+    all += way.share;
+  }
+  if (!(std::abs(all - 1) < 1e-6)) fail(fmt::format("shares add up to {}, not to 1", all));
+  std::stable_sort(ways.begin(), ways.end(),
+                   [](const Way& a, const Way& b) { return a.share > b.share; });
 }
 
 }  // namespace
@@ -73,6 +97,10 @@ void Topology::route(Host from, Host to, std::vector<LinkId>& out) const {
   assert(from >= 0 && from < hosts() && to >= 0 && to < hosts());
   out.clear();
   if (from == to) return;
+  if (const std::vector<Way>* spread = ways(from, to)) {
+    out = spread->front().links;
+    return;
+  }
   data_->route(from, to, out);
   if (!out.empty()) return;
   throw InvalidArgument(fmt::format("topology {}: no path leads from {} to {}", name(),
@@ -122,6 +150,33 @@ Topology Topology::with_latency(Seconds latency) const {
   return Topology(std::make_shared<const Data>(std::move(data)));
 }
 
+Topology Topology::with_free_routes() const {
+  Data data = *data_;
+  data.routes_are_free = true;
+  return Topology(std::make_shared<const Data>(std::move(data)));
+}
+
+Topology Topology::with_ways(Ways ways) const {
+  for (auto& [pair, spread] : ways) check_ways(*this, pair, spread);
+  Data data = *data_;
+  data.ways = std::move(ways);
+  return Topology(std::make_shared<const Data>(std::move(data)));
+}
+
+const std::vector<Way>* Topology::ways(Host from, Host to) const {
+  if (data_->ways.empty()) return nullptr;
+  const auto found = data_->ways.find({from, to});
+  return found == data_->ways.end() ? nullptr : &found->second;
+}
+
+std::vector<std::pair<LinkId, double>> link_shares(std::span<const Way> ways) {
+  std::map<LinkId, double> shares;
+  for (const Way& way : ways) {
+    for (const LinkId link : way.links) shares[link] += way.share;
+  }
+  return {shares.begin(), shares.end()};
+}
+
 RouteSummary summarize(const Topology& topology, std::span<const LinkId> route) {
   RouteSummary summary;
   for (const LinkId link : route) {
@@ -130,6 +185,16 @@ RouteSummary summarize(const Topology& topology, std::span<const LinkId> route) 
     summary.level = std::max(summary.level, link_class.level);
   }
   return summary;
+}
+
+RouteSummary summarize(const Topology& topology, std::span<const Way> ways) {
+  RouteSummary most;
+  for (const Way& way : ways) {
+    const RouteSummary summary = summarize(topology, way.links);
+    most.latency = std::max(most.latency, summary.latency);
+    most.level = std::max(most.level, summary.level);
+  }
+  return most;
 }
 
 void check_reachable(const Topology& topology, int sources, const std::string& where) {

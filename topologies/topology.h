@@ -12,9 +12,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/units.h"
@@ -52,6 +54,16 @@ struct Layout {
   int cores = 1;            // hosts on one chip, which share its links; if above 1, dims[0]
 };
 
+/// One of the ways that messages from a host to another are spread over.
+struct Way {
+  double share = 1;           // of every message; those of a pair add up to 1
+  std::vector<LinkId> links;  // in the order travelled
+};
+/// By the hosts that messages lead from and to.
+using Ways = std::map<std::pair<Host, Host>, std::vector<Way>>;
+/// Every link of some ways once, ascending, with the share of a message that crosses it.
+std::vector<std::pair<LinkId, double>> link_shares(std::span<const Way> ways);
+
 /// Immutable and cheap to copy. Thread safety: const members may run on any number of threads.
 class Topology {
  public:
@@ -79,6 +91,19 @@ class Topology {
   /// Replaces `out` by the links from one host to another. Requires hosts in range.
   /// Throws InvalidArgument if no path leads there.
   void route(Host from, Host to, std::vector<LinkId>& out) const;
+
+  /// Whether the source of the network says nothing of routes: those it has are a guess, and
+  /// with_ways() may choose others.
+  bool routes_are_free() const { return data_->routes_are_free; }
+  Topology with_free_routes() const;
+  /// The same network, in which a message between these pairs takes all of their ways at once, the
+  /// widest of which becomes its route (weighted multipath). Throws InvalidArgument unless every
+  /// way leads there and the shares of a pair are above 0 and add up to 1.
+  Topology with_ways(Ways ways) const;
+  bool has_ways() const { return !data_->ways.empty(); }
+  /// Null if messages take the one route.
+  const std::vector<Way>* ways(Host from, Host to) const;
+
   std::string vertex_name(Vertex vertex) const;
   /// "host 3 -> switch 0 (nvlink)".
   std::string link_name(LinkId link) const;
@@ -101,6 +126,8 @@ class Topology {
     RouteFunction route;
     NameFunction vertex_name;
     std::vector<double> capacity;
+    bool routes_are_free = false;
+    Ways ways = {};
   };
   explicit Topology(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
   std::shared_ptr<const Data> data_;
@@ -112,6 +139,8 @@ struct RouteSummary {
   int level = 0;
 };
 RouteSummary summarize(const Topology& topology, std::span<const LinkId> route);
+/// Of several ways at once: the longest latency and the highest level.
+RouteSummary summarize(const Topology& topology, std::span<const Way> ways);
 
 /// Throws InvalidArgument, led by `where`, unless routes lead from the first `sources` hosts to all
 /// others and back.

@@ -51,9 +51,10 @@ Scenario scenario_of(const Case& point, const Machine& machine, const AlgorithmS
   disturbance.seed = simulated.seed;
   disturbance.stragglers = parse_stragglers(simulated.stragglers);
   Machine slowed = machine;
+  slowed.topology = routed_for(algorithm, machine.topology, point.bytes, point.collective);
   if (!simulated.slow_hosts.empty()) {
     const SlowHosts slow = parse_slow_hosts(simulated.slow_hosts);
-    slowed.topology = machine.topology.slowed(slow.hosts, slow.factors);
+    slowed.topology = slowed.topology.slowed(slow.hosts, slow.factors);
   }
   return Scenario{.schedule = schedule_of(point, algorithm),
                   .machine = std::move(slowed),

@@ -165,7 +165,11 @@ class ModelPolicy {
               fmt::format("about {:.3g} messages, each unlike the others, are too many to predict; "
                           "name it as available to have it predicted",
                           messages));
-      const Prediction predicted = take_fastest_rung(schedule, space, found);
+      Machine routed = machine_;
+      routed.topology = routed_for(spec, machine_.topology, question_.bytes, question_.collective);
+      const bool has_ways = routed.topology.has_ways();  // other than those that `space` knows
+      const Prediction predicted = take_fastest_rung(schedule, has_ways ? routed : machine_,
+                                                     has_ways ? nullptr : space, found);
       if (question_.available.empty() && leaves_pieces_open(spec)) {
         try_pieces(spec, better_pieces(schedule, predicted, question_.bytes), space, found);
       }
@@ -202,17 +206,17 @@ class ModelPolicy {
     if (pieces == pieces_unasked) return;
     spec.options.emplace("segments", std::to_string(pieces));
     Candidate other{to_string(spec), "", {}, "", ""};
-    take_fastest_rung(made(spec), space, other);
+    take_fastest_rung(made(spec), machine_, space, other);
     if (*other.time < *found.time) found = std::move(other);
   }
 
-  Prediction take_fastest_rung(const Schedule& schedule, RoundSpace* space,
+  Prediction take_fastest_rung(const Schedule& schedule, const Machine& machine, RoundSpace* space,
                                Candidate& found) const {
     VectorSpec work;
     work.type = question_.type;
     work.count = question_.bytes.count / size_of(question_.type);
     const std::vector<Prediction> ladder =
-        predict_ladder(schedule, machine_, placement_, work, space);
+        predict_ladder(schedule, machine, placement_, work, space);
     const Prediction& least =
         *std::min_element(ladder.begin(), ladder.end(),
                           [](const auto& p, const auto& q) { return p.time() < q.time(); });

@@ -29,7 +29,7 @@ Topology with_shares(const Topology& topology, const std::vector<double>& share,
       {topology.classes().begin(), topology.classes().end()}, cables,
       [topology](Vertex v) { return topology.vertex_name(v); }, EqualPaths::spread);
   check_reachable(made, 1, "degraded");
-  return made;
+  return topology.routes_are_free() ? made.with_free_routes() : made;
 }
 
 class DegradeReader {

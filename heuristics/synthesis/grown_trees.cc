@@ -23,9 +23,9 @@ class EdgeWays {
  public:
   EdgeWays(const Topology& topology, CollectiveKind goal) : paths_(topology), goal_(goal) {}
 
-  bool are_there(Rank parent, Rank child) const {
-    return (!reduces() || !paths_.links(child, parent).empty()) &&
-           (!broadcasts() || !paths_.links(parent, child).empty());
+  /// Of both directions, whatever the collective: a tree that is given another root turns edges.
+  bool are_there(Rank a, Rank b) const {
+    return !paths_.links(a, b).empty() && !paths_.links(b, a).empty();
   }
 
   /// Calls visit(links, whether they lead away from the root).
@@ -142,7 +142,7 @@ class TreeGrower {
     joined[0] = true;
     for (std::size_t i = 0; i < order.size(); ++i) {
       for (Rank r = 0; r < ranks_; ++r) {
-        if (joined[r] || !ways_.are_there(order[i], r) || !ways_.are_there(r, order[i])) continue;
+        if (joined[r] || !ways_.are_there(order[i], r)) continue;
         joined[r] = true;
         order.push_back(r);
       }

@@ -22,14 +22,16 @@ class RoundCosts {
     std::vector<MessageGaps> sent(static_cast<std::size_t>(packing.ranks));
     std::vector<MessageGaps> received(sent.size());
     const auto pass = [&](Rank from, Rank to, int offset, double weight) {
-      const auto links = paths_.links(from, to);
-      const RouteSummary path = summarize(topology, links);
+      const std::vector<Way>* ways = topology.ways(from, to);
+      const RouteSummary path = ways == nullptr ? summarize(topology, paths_.links(from, to))
+                                                : summarize(topology, *ways);
       latency_ = std::max(latency_, path.latency.count());
       sent[from].add(path.level);
       received[to].add(path.level);
-      for (const LinkId link : links) {
-        loads_[offset][link] += weight / (topology.capacity(link) * packing.seconds_per_byte);
-      }
+      paths_.for_each_link(from, to, [&](LinkId link, double share) {
+        loads_[offset][link] +=
+            share * weight / (topology.capacity(link) * packing.seconds_per_byte);
+      });
     };
     for (const PackedTree& tree : packing.trees) for_each_edge(tree, pass);
     Costs costs;

@@ -42,9 +42,30 @@ void require_proof(const Schedule& schedule, CollectiveKind goal) {
                           proof.violations.front().what));
 }
 
-/// What the one route of each pair of ranks costs; empty where that is nothing.
+/// Over how many ways the messages of a pair of ranks are spread at most.
+std::size_t most_ways(const Ways& ways) {
+  std::size_t most = 1;
+  for (const auto& [pair, spread] : ways) most = std::max(most, spread.size());
+  return most;
+}
+
+int spread_pairs(const Ways& ways) {
+  return static_cast<int>(
+      std::count_if(ways.begin(), ways.end(), [](const auto& of) { return of.second.size() > 1; }));
+}
+
+/// What the one route of each pair of ranks costs, or that others were chosen; empty where that is
+/// nothing.
 std::string routes_text(const SynthesisedPlan& plan) {
   constexpr double worth_telling = 1.001;
+  if (!plan.ways.empty()) {
+    const double seconds = plan.certificate.bound.seconds_per_gigabyte.value();
+    return line("routes",
+                fmt::format("chosen: messages of {} of {} pairs of ranks are spread over up to {} "
+                            "ways (--json lists them); over one, trees reach {:.4g} % of the bound",
+                            spread_pairs(plan.ways), plan.ways.size(), most_ways(plan.ways),
+                            100 * seconds / (plan.one_way_seconds_per_byte * 1e9)));
+  }
   const double least = plan.packing.least_by_routes;
   const double bound = plan.certificate.bound.seconds_per_gigabyte.value() / 1e9;
   if (least < bound * worth_telling) return {};
@@ -52,6 +73,20 @@ std::string routes_text(const SynthesisedPlan& plan) {
               fmt::format("one for each pair of ranks: no trees over them reach more than "
                           "{:.6g} GB/s, {:.4g} % of the bound (prices of links)",
                           1e-9 / least, 100 * bound / least));
+}
+
+nlohmann::ordered_json json_of(const Ways& ways, const Topology& topology) {
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& [pair, spread] : ways) {
+    for (const Way& way : spread) {
+      auto& row = list.emplace_back();
+      row["from"] = topology.vertex_name(pair.first);
+      row["to"] = topology.vertex_name(pair.second);
+      row["share"] = way.share;
+      for (const LinkId link : way.links) row["links"].push_back(topology.link_name(link));
+    }
+  }
+  return list;
 }
 
 /// Graphviz' place of a rank: nodes are circles beside each other, grids are grids, whose rows are
@@ -127,6 +162,10 @@ std::string to_json(const Certificate& certificate, const SynthesisedPlan* plan,
   }
   if (plan->packing.late.empty() && plan->packing.least_by_routes > 0) {
     json["least_seconds_per_GB_by_routes"] = plan->packing.least_by_routes * 1e9;
+  }
+  if (!plan->ways.empty()) {
+    json["one_route_seconds_per_GB"] = plan->one_way_seconds_per_byte * 1e9;
+    json["ways"] = json_of(plan->ways, certificate.topology);
   }
   json["trees"] = plan->packing.trees.size();
   json["roots"] = roots_of(plan->packing);

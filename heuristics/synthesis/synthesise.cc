@@ -1,6 +1,7 @@
 #include "heuristics/synthesis/synthesise.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -93,6 +94,10 @@ SynthesisedSchedule answer(const SynthesisRequest& request) {
 
 }  // namespace
 
+Topology SynthesisedPlan::network() const {
+  return ways.empty() ? certificate.topology : certificate.topology.with_ways(ways);
+}
+
 double SynthesisedPlan::share(const TreePacking& trees) const {
   return certificate.bound.seconds_per_gigabyte.value() / (trees.seconds_per_byte * 1e9);
 }
@@ -119,10 +124,30 @@ MessageTimes message_times(const Costs& costs) {
 }
 
 SynthesisedPlan synthesise(const Topology& topology, CollectiveKind goal, int equal_trees) {
+  constexpr int most_routed_ranks = 64;
+  constexpr double worth_ways = 0.002;  // of the time
   Certificate certificate = certify(topology, goal);
   const double target = certificate.bound.seconds_per_gigabyte.value() / 1e9;
-  auto [packing, whole, even] = pack_trees(topology, goal, target, equal_trees);
-  return {std::move(certificate), std::move(packing), std::move(whole), std::move(even)};
+  const bool is_free = topology.routes_are_free() && topology.vertices() > topology.hosts() &&
+                       topology.hosts() <= most_routed_ranks;
+  const double enough =
+      is_free ? target * (1 + worth_ways) : std::numeric_limits<double>::infinity();
+  Packings packed = pack_trees(topology, goal, target, equal_trees, enough);
+  const double one_way = packed.packing.seconds_per_byte;
+  if (one_way > enough) {
+    RoutedPacking routed = pack_with_ways(topology, goal, target, equal_trees);
+    if (routed.packing.seconds_per_byte < one_way * (1 - worth_ways)) {
+      return {.certificate = std::move(certificate),
+              .packing = std::move(routed.packing),
+              .ways = std::move(routed.ways),
+              .one_way_seconds_per_byte = one_way};
+    }
+    packed = pack_trees(topology, goal, target, equal_trees);
+  }
+  return {.certificate = std::move(certificate),
+          .packing = std::move(packed.packing),
+          .whole = std::move(packed.whole),
+          .even = std::move(packed.even)};
 }
 
 SynthesisedPlan synthesise_shallow(const Topology& topology, CollectiveKind goal) {
@@ -146,9 +171,9 @@ void add_steps(SynthesisedPlan& plan, Bytes bytes, const AskSolver& ask, const T
 }
 
 Playing playing(const SynthesisedPlan& plan, Bytes bytes, int tracks) {
+  const Topology network = plan.network();
   const auto with = [&](const TreePacking& packing) {
-    return Playing{&packing,
-                   pipelining_for(plan.certificate.topology, packing, bytes, plan.message, tracks)};
+    return Playing{&packing, pipelining_for(network, packing, bytes, plan.message, tracks)};
   };
   const Playing full = with(plan.played());
   if (plan.even.trees.empty()) return full;
@@ -160,6 +185,14 @@ Schedule to_schedule(const SynthesisedPlan& plan, Bytes bytes, int tracks) {
   if (plan.plays_steps) return *plan.steps->schedule;
   const auto [packing, pipelining] = playing(plan, bytes, tracks);
   return packed_schedule(*packing, pipelining, "synth");
+}
+
+Topology routed_for(const AlgorithmSpec& spec, const Topology& topology, Bytes bytes,
+                    CollectiveKind kind) {
+  const bool is_chosen = spec.name == synthesised_row().name && topology.routes_are_free();
+  if (!is_chosen || topology.hosts() == 1) return topology;
+  const auto plan = plan_store().plan(synthesis_request(spec, topology.hosts(), bytes, kind));
+  return plan->ways.empty() ? topology : topology.with_ways(plan->ways);
 }
 
 void offer_synthesis() { set_synthesiser(answer); }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "algorithms/registry.h"
 #include "algorithms/schedule.h"
 #include "core/units.h"
 #include "heuristics/synthesis/certificate.h"
@@ -22,9 +23,13 @@ struct SynthesisedPlan {
   TreePacking packing;
   TreePacking whole{};  // as pack_trees() has it, as `even`
   TreePacking even{};
-  std::optional<StepSearch> steps{};  // what a solver was asked for besides, and
-  bool plays_steps = false;           // whether it is faster than the trees
-  MessageTimes message{};             // what decides which of the trees small vectors play
+  std::optional<StepSearch> steps{};    // what a solver was asked for besides, and
+  bool plays_steps = false;             // whether it is faster than the trees
+  MessageTimes message{};               // what decides which of the trees small vectors play
+  Ways ways{};                          // that messages are spread over, if routes are chosen;
+  double one_way_seconds_per_byte = 0;  // what trees take with one route for each pair then
+  /// The network as its messages are to be routed.
+  Topology network() const;
   /// What a schedule of a large vector plays.
   const TreePacking& played() const { return whole.trees.empty() ? packing : whole; }
   /// Time of the bound over that of trees of the plan, at most 1.
@@ -33,8 +38,9 @@ struct SynthesisedPlan {
   double played_share() const { return share(played()); }
 };
 
-/// Throws InvalidArgument as certify() and pack_trees() do. `equal_trees`: for formats that know
-/// chunks of one size only, the most trees that they have room for; 0 for others.
+/// Where routes are free and one for each pair of ranks keeps trees from the bound, ways are chosen
+/// as well. Throws InvalidArgument as certify() and pack_trees() do. `equal_trees`: for formats
+/// that know chunks of one size only, the most trees that they have room for; 0 for others.
 SynthesisedPlan synthesise(const Topology& topology, CollectiveKind goal, int equal_trees = 0);
 
 /// The same by trees of the fewest hops, one of each root that is needed, whatever the links carry:
@@ -68,6 +74,11 @@ Schedule to_schedule(const SynthesisedPlan& plan, Bytes bytes, int tracks = 0);
 /// Makes `synth` an algorithm of this program (algorithms/synthesised.h). Plans are kept by the
 /// name of their network. Call it once, before threads make schedules.
 void offer_synthesis();
+
+/// The network of a simulation as `synth` wants its messages routed if that is what `spec` names;
+/// otherwise, and where its routes are not free, unchanged. Requires and throws as synthesised().
+Topology routed_for(const AlgorithmSpec& spec, const Topology& topology, Bytes bytes,
+                    CollectiveKind kind);
 
 /// Lets a topology be found by its name when `synth` asks for it; otherwise the name is read as a
 /// specification. Thread safety: any number of threads.

@@ -11,6 +11,7 @@
 #include "heuristics/synthesis/alike_trees.h"
 #include "heuristics/synthesis/grown_trees.h"
 #include "heuristics/synthesis/linear_program.h"
+#include "heuristics/synthesis/message_ways.h"
 #include "heuristics/synthesis/rank_paths.h"
 #include "heuristics/synthesis/spanning_trees.h"
 #include "heuristics/synthesis/tree_pricing.h"
@@ -36,8 +37,9 @@ constexpr double blends[] = {0.2, 0.5, 1.0};
 
 class Packer {
  public:
-  Packer(const Topology& topology, CollectiveKind goal, LateRanks late = {})
-      : pricer_(topology, goal, std::move(late)) {}
+  Packer(const Topology& topology, CollectiveKind goal, LateRanks late = {},
+         WayChoice choice = WayChoice::of_network)
+      : pricer_(topology, goal, std::move(late), choice) {}
 
   TreePacking pack(double target, double tolerance) {
     solve(target, tolerance);
@@ -226,7 +228,8 @@ std::vector<bool> late_edges(const std::vector<Rank>& parents, const std::vector
 
 int way_of(const PackedTree& tree) { return depth_of(tree.reduce) + depth_of(tree.broadcast); }
 
-Packings pack_trees(const Topology& topology, CollectiveKind goal, double target, int equal_trees) {
+Packings pack_trees(const Topology& topology, CollectiveKind goal, double target, int equal_trees,
+                    double worth_whole) {
   require(!has_root(goal) && topology.hosts() >= 2,
           "trees are packed for all-reduce, reduce-scatter and all-gather of at least 2 ranks");
   TreePacking even = alike_trees(topology, goal, target, whole_tolerance);
@@ -249,6 +252,7 @@ Packings pack_trees(const Topology& topology, CollectiveKind goal, double target
   }
   Packer packer(topology, goal);
   Packings packed{packer.pack(target, lp_tolerance), {}};
+  if (packed.packing.seconds_per_byte > worth_whole) return packed;
   if (equal_trees > 0 || !is_direct(topology, packed.packing)) {
     const double time = packed.packing.seconds_per_byte;
     TreePacking other = grown(time);
@@ -271,6 +275,17 @@ Packings pack_trees(const Topology& topology, CollectiveKind goal, double target
   const bool is_as_good = even.seconds_per_byte <= found * (1 + whole_tolerance);
   (is_as_good ? packed.whole : packed.even) = std::move(even);
   return packed;
+}
+
+RoutedPacking pack_with_ways(const Topology& topology, CollectiveKind goal, double target,
+                             int equal_trees) {
+  Packer packer(topology, goal, {}, WayChoice::cheapest);
+  packer.pack(target, lp_tolerance);
+  RoutedPacking made{packer.pack_whole(target, whole_tolerance, equal_trees), {}};
+  made.ways = message_ways(topology, made.packing.trees);
+  made.packing.seconds_per_byte =
+      seconds_per_byte(topology.with_ways(made.ways), made.packing.trees);
+  return made;
 }
 
 Packings pack_late_trees(const Topology& topology, const LateRanks& late, int equal_trees) {

@@ -11,6 +11,7 @@
 // program then weighs. Prices are smoothed towards those of the best bound so far (Wentges 1997).
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "algorithms/collective.h"
@@ -63,12 +64,24 @@ struct Packings {
 /// Packs until the time is within 0.05 % of `target` (seconds per byte, a bound) or cannot be
 /// improved with the routes of the topology; among equally fast packings one of shallow trees.
 /// `equal_trees`: the most for plans that have room for equal pieces only, and so many; 0 for
-/// others. Requires a goal without a root and at least 2 ranks. Throws InvalidArgument if a rank
+/// others. Where that packing takes longer than `worth_whole`, no other is made.
+/// Requires a goal without a root and at least 2 ranks. Throws InvalidArgument if a rank
 /// cannot be reached without passing through others.
 Packings pack_trees(const Topology& topology, CollectiveKind goal, double target,
-                    int equal_trees = 0);
+                    int equal_trees = 0,
+                    double worth_whole = std::numeric_limits<double>::infinity());
 
-/// The same for an all-reduce with late ranks, whose time is what follows when they have come.
+/// Equally heavy trees, and how the messages of each pair of ranks are to be spread over the ways
+/// that links offer, whatever the routes of the topology. Pairs that no tree needs have no ways.
+/// Requires and throws as pack_trees().
+struct RoutedPacking {
+  TreePacking packing;
+  Ways ways;
+};
+RoutedPacking pack_with_ways(const Topology& topology, CollectiveKind goal, double target,
+                             int equal_trees = 0);
+
+/// Trees for an all-reduce with late ranks, whose time is what follows when they have come.
 /// Requires late ranks, but not all. Throws InvalidArgument if the others cannot add up without
 /// them.
 Packings pack_late_trees(const Topology& topology, const LateRanks& late, int equal_trees = 0);

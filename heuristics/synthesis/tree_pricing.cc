@@ -34,10 +34,10 @@ double deepness_of(const std::vector<Rank>& parents) {
 }  // namespace
 
 TreeLoads loads_of(const RankPaths& paths, const PackedTree& tree) {
-  std::vector<LinkId> used;
+  TreeLoads used;
   const auto use = [&](Rank from, Rank to) {
-    const auto links = paths.links(from, to);
-    used.insert(used.end(), links.begin(), links.end());
+    paths.for_each_link(from, to,
+                        [&](LinkId link, double share) { used.emplace_back(link, share); });
   };
   for (Rank r = 0; r < paths.ranks(); ++r) {
     if (r == tree.root) continue;
@@ -46,19 +46,21 @@ TreeLoads loads_of(const RankPaths& paths, const PackedTree& tree) {
   }
   std::sort(used.begin(), used.end());
   TreeLoads loads;
-  for (const LinkId link : used) {
+  for (const auto& [link, share] : used) {
     if (loads.empty() || loads.back().first != link) loads.emplace_back(link, 0);
-    loads.back().second += 1;
+    loads.back().second += share;
   }
   return loads;
 }
 
-TreePricer::TreePricer(const Topology& topology, CollectiveKind goal, LateRanks late)
+TreePricer::TreePricer(const Topology& topology, CollectiveKind goal, LateRanks late,
+                       WayChoice choice)
     : topology_(topology),
       goal_(goal),
       late_(std::move(late)),
       ranks_(topology.hosts()),
       paths_(topology),
+      choice_(choice),
       is_bidirectional_(late_.ranks.empty() && capacity_graph(topology).is_bidirectional()) {
   const std::size_t links = topology.links().size();
   for (std::size_t l = 0; l < (late_.ranks.empty() ? links : 2 * links); ++l) {
@@ -93,6 +95,7 @@ double TreePricer::cost_of(const PackedTree& tree, const PairCosts& costs) const
 
 double TreePricer::price(const std::vector<double>& prices) {
   if (!late_.ranks.empty()) return price_late(prices);
+  choose_ways(prices);
   const PairCosts costs = pair_costs(prices);
   if (is_bidirectional_ && !has_equal_roots()) {
     // Of a shared tree the directions of an edge add up to one message.
@@ -198,6 +201,7 @@ TreeLoads TreePricer::late_loads(const PackedTree& tree) const {
 bool TreePricer::price_shallow(const std::vector<double>& prices, Rank start) {
   constexpr double tolerance = 0.05;
   if (!is_bidirectional_ || has_equal_roots()) return false;
+  choose_ways(prices);
   const PairCosts costs = pair_costs(prices);
   keep(spanning(costs, start % ranks_, tolerance), costs);
   return true;
@@ -228,6 +232,10 @@ std::size_t TreePricer::keep(PackedTree tree, TreeLoads loads) {
   trees_.push_back(std::move(tree));
   loads_.push_back(std::move(loads));
   return known->second;
+}
+
+void TreePricer::choose_ways(const std::vector<double>& prices) {
+  if (choice_ == WayChoice::cheapest) paths_ = RankPaths(topology_, prices);
 }
 
 std::size_t TreePricer::with_moved_edge(std::size_t number, const PairCosts& more,

@@ -4,6 +4,7 @@
 // with prices that grow with what links carry already.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <span>
 #include <utility>
@@ -19,11 +20,17 @@ namespace collbench {
 using TreeLoads = std::vector<std::pair<LinkId, double>>;
 TreeLoads loads_of(const RankPaths& paths, const PackedTree& tree);
 
+/// Which way messages between two ranks take: that of the network, or the cheapest at the prices
+/// that a tree is asked for with.
+enum class WayChoice : std::uint8_t { of_network, cheapest };
+
 /// Trees without weights, and what each loads. Thread safety: none.
 class TreePricer {
  public:
-  /// With `late` ranks every link stands twice: as used after they have come, and before.
-  TreePricer(const Topology& topology, CollectiveKind goal, LateRanks late = {});
+  /// With `late` ranks every link stands twice: as used after they have come, and before. Ways are
+  /// not chosen for them.
+  TreePricer(const Topology& topology, CollectiveKind goal, LateRanks late = {},
+             WayChoice choice = WayChoice::of_network);
 
   /// Adds the cheapest trees to those known; returns the time that these prices prove no packing
   /// can beat, where each link's price is that of all its capacity, a share of total(). Throws
@@ -70,6 +77,7 @@ class TreePricer {
 
  private:
   bool has_equal_roots() const { return goal_ != CollectiveKind::all_reduce && !shares_trees(); }
+  void choose_ways(const std::vector<double>& prices);
   double cost_of(const PackedTree& tree, const PairCosts& costs) const;
   double price_late(const std::vector<double>& prices);
   // Empty if the ranks that are not late cannot add up without the others.
@@ -86,6 +94,7 @@ class TreePricer {
   LateRanks late_;
   int ranks_;
   RankPaths paths_;
+  WayChoice choice_;
   bool is_bidirectional_;
   std::vector<double> capacity_;
   double total_ = 0;

@@ -333,6 +333,9 @@ class Simulation {
 bool simgrid_available() { return true; }
 
 Outcome simulate_simgrid(const Scenario& scenario) {
+  require(!scenario.machine.topology.has_ways(),
+          "SimGrid has one route for each pair; engine fluid plays messages that are spread over "
+          "several ways");
   const auto program = rank_program(scenario);
   if (scenario.real_data) {
     require(!scenario.equal_chunks, "equal chunks have sizes only; real data needs whole elements");

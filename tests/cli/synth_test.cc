@@ -55,6 +55,26 @@ TEST_F(SynthTest, PrintsTheBoundAsJson) {
   EXPECT_THAT(text, HasSubstr("\"cut\": [\n    \"g0\"\n  ],\n  \"entering\": false"));
 }
 
+TEST_F(SynthTest, ChoosesTheRoutesOfAListOfLinks) {
+  write("two.csv",
+        "from,to,bandwidth_GBps,kind\ng0,g1,10,link\ng1,g0,10,link\ng0,s_0,5,link\n"
+        "s_0,g0,5,link\ng1,s_0,5,link\ns_0,g1,5,link\n");
+  const std::string text = out({"synth", "--topo", "two.csv"});
+  EXPECT_THAT(text, HasSubstr("chosen: messages of 2 of 2 pairs of ranks are spread over up to 2 "
+                              "ways"));
+  EXPECT_THAT(text, HasSubstr("over one, trees reach 66.67 % of the bound"));
+  const std::string json = out({"synth", "--topo", "two.csv", "--json"});
+  EXPECT_THAT(json, HasSubstr("\"links\": [\n        \"g0 -> s_0 (link)\",\n"
+                              "        \"s_0 -> g1 (link)\"\n      ]"));
+  // 30 MB each way through 15 GB/s, and a little for filling.
+  const std::vector<std::string> play{"simulate", "-t",  "two.csv",  "-A", "synth",
+                                      "-b",       "30M", "--format", "csv"};
+  EXPECT_THAT(out(play), HasSubstr(",fluid"));
+  std::vector<std::string> by_simgrid = play;
+  by_simgrid.insert(by_simgrid.end(), {"--engine", "quotient"});
+  EXPECT_THAT(refused(by_simgrid), HasSubstr("engine fluid plays messages that are spread"));
+}
+
 TEST_F(SynthTest, WritesAScheduleThatIsReadAndProvenAgain) {
   EXPECT_THAT(out({"synth", "--topo", "net.csv", "--objective", "64K", "--msccl", "plan.xml"}),
               HasSubstr("100 % of the bound"));

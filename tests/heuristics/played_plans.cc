@@ -21,7 +21,7 @@ Seconds bound_of(const SynthesisedPlan& plan, Bytes bytes) {
 }
 
 double simulated_over_bound(const SynthesisedPlan& plan, const Schedule& schedule, Bytes bytes) {
-  Scenario scenario{.schedule = schedule, .machine = {plan.certificate.topology, {}, {}, {}}};
+  Scenario scenario{.schedule = schedule, .machine = {plan.network(), {}, {}, {}}};
   scenario.placement.resize(plan.packing.ranks);
   std::iota(scenario.placement.begin(), scenario.placement.end(), 0);
   scenario.count = bytes.count / 4;

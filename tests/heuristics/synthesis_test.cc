@@ -16,13 +16,16 @@
 #include "heuristics/synthesis/degraded.h"
 #include "heuristics/synthesis/packed_schedule.h"
 #include "heuristics/synthesis/plan_text.h"
+#include "heuristics/synthesis/rank_paths.h"
 #include "heuristics/synthesis/spanning_trees.h"
 #include "heuristics/synthesis/synthesise.h"
+#include "topologies/networks/networks.h"
 #include "topologies/specification.h"
 
 namespace collbench {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 struct Reach {
@@ -127,9 +130,22 @@ TEST(Synthesis, GathersAndScattersWithEqualRoots) {
   }
 }
 
+// As networks are whose files say which way messages take.
+Topology with_given_routes(const Topology& network) {
+  return {
+      network.name(),
+      network.hosts(),
+      network.vertices(),
+      network.layout(),
+      {network.classes().begin(), network.classes().end()},
+      {network.links().begin(), network.links().end()},
+      [network](Host from, Host to, std::vector<LinkId>& out) { network.route(from, to, out); }};
+}
+
 TEST(Synthesis, RoutesThatTheNetworkFixesCostWhatTheShareSays) {
   const SynthesisedPlan plan =
-      synthesise(shipped_network("rand_euler_2"), CollectiveKind::all_reduce);
+      synthesise(with_given_routes(shipped_network("rand_euler_2")), CollectiveKind::all_reduce);
+  EXPECT_TRUE(plan.ways.empty());
   EXPECT_LT(plan.share(), 0.9);  // its optimum takes two ways between some ranks
   // Prices of links prove that no trees over one route of each pair do better.
   EXPECT_GT(plan.packing.least_by_routes, 0.999 * plan.packing.seconds_per_byte);
@@ -138,6 +154,55 @@ TEST(Synthesis, RoutesThatTheNetworkFixesCostWhatTheShareSays) {
   EXPECT_NEAR(seconds_per_byte(plan.certificate.topology, plan.packing.trees),
               plan.packing.seconds_per_byte, 1e-18);
   EXPECT_TRUE(verify_allreduce(to_schedule(plan, Bytes{1 << 20})).ok());
+}
+
+TEST(Synthesis, FreeRoutesAreChosenSoThatTreesReachTheBound) {
+  const std::pair<const char*, CollectiveKind> cases[] = {
+      {"rand_euler_2", CollectiveKind::all_reduce},
+      {"rand_euler_1", CollectiveKind::all_gather},
+      {"rand_euler_1", CollectiveKind::reduce_scatter}};
+  for (const auto& [name, kind] : cases) {
+    const SynthesisedPlan plan = synthesise(shipped_network(name), kind);
+    EXPECT_GT(plan.share(), 0.99) << name;
+    EXPECT_LE(plan.share(), 1 + 1e-9) << name;
+    EXPECT_TRUE(verify(to_schedule(plan, Bytes{1 << 20}), {kind, 0}).ok()) << name;
+    EXPECT_LE(simulated_over_bound(plan, Bytes{1 << 28}), 1.012) << name;
+    if (kind != CollectiveKind::all_reduce) continue;
+    EXPECT_NEAR(1 / plan.one_way_seconds_per_byte / 44e9, 0.8182, 1e-3);
+    EXPECT_THAT(plan_text(plan, Bytes{1 << 20}),
+                HasSubstr("ways (--json lists them); over one, trees reach 81.8"));
+    const std::string json = to_json(plan.certificate, &plan);
+    EXPECT_THAT(json, HasSubstr("\"one_route_seconds_per_GB\""));
+    EXPECT_THAT(json, HasSubstr("-> s_0 (link)"));
+  }
+}
+
+// Trees that were given other roots used edges that only lead the other way.
+TEST(Synthesis, NoTreesBeatTheBound) {
+  const SynthesisedPlan plan =
+      synthesise(shipped_network("rand_euler_2"), CollectiveKind::all_gather);
+  EXPECT_LE(plan.played_share(), 1 + 1e-9);
+  EXPECT_GT(plan.played_share(), 0.99);
+  EXPECT_LE(simulated_over_bound(plan, Bytes{1 << 28}), 1.012);
+}
+
+TEST(Synthesis, RoutesOfAListAreKeptWhereTheySuffice) {
+  EXPECT_TRUE(synthesise(shipped_network("dgx1_v100"), CollectiveKind::all_reduce).ways.empty());
+}
+
+TEST(RankPaths, CheapestWaysLeadThroughSwitchesOnly) {
+  // 0 and 1 have a link of their own and one over the switch 3; 2 hangs on 0 and 1.
+  const LinkClass link{"link", {1e9}, 1, Seconds{0}, 0, ""};
+  const Topology network =
+      graph("net", 3, 4, Layout{.dims = {3}, .wraps = {}}, {link},
+            {{0, 1, 0, 1}, {0, 3, 0, 1}, {3, 1, 0, 1}, {0, 2, 0, 1}, {2, 1, 0, 1}});
+  std::vector<double> prices(network.links().size(), 1);
+  EXPECT_THAT(RankPaths(network, prices).links(0, 1), ElementsAre(0));
+  prices[0] = 3;  // 2 is no switch, however cheap it is to pass
+  prices[6] = prices[8] = 0;
+  EXPECT_THAT(RankPaths(network, prices).links(0, 1), ElementsAre(2, 4));
+  prices[0] = 2;  // as cheap, with fewer links
+  EXPECT_THAT(RankPaths(network, prices).links(0, 1), ElementsAre(0));
 }
 
 TEST(Synthesis, ManyRanksShareTheirTrees) {

@@ -45,6 +45,62 @@ TEST(Simulate, TheModelSaysThatItPostsEagerly) {
   EXPECT_EQ(simulate(scenario, Engine::model).why, "");
 }
 
+// Rank 0 sends 1 MB to rank 1, over a cable of 1 GB/s and a switch whose links have 3 GB/s; rank 2
+// sends `kilobytes` over the switch as well.
+Scenario spread_scenario(double share_of_cable, int kilobytes) {
+  const LinkClass cable{"cable", {1e9}, 1, Seconds{1e-6}, 0, ""};
+  const LinkClass port{"port", {3e9}, 1, Seconds{1e-6}, 0, ""};
+  const Topology network = graph("net", 3, 4, Layout{.dims = {3}, .wraps = {}}, {cable, port},
+                                 {{0, 1, 0, 1}, {0, 3, 1, 1}, {3, 1, 1, 1}, {2, 3, 1, 1}});
+  std::vector<Sent> messages{{0, 0, 1, {0, 1000}}};
+  if (kilobytes > 0) messages.push_back({0, 2, 1, {1000, kilobytes}});
+  Scenario scenario = plain_scenario(
+      listed_schedule(3, 1000 + kilobytes, 1, messages),
+      {network.with_ways({{{0, 1}, {{share_of_cable, {0}}, {1 - share_of_cable, {2, 4}}}}}),
+       {},
+       {},
+       {}});
+  scenario.count = 250 * (1000 + kilobytes);
+  scenario.equal_chunks = true;
+  return scenario;
+}
+
+TEST(Simulate, AMessageTakesAllItsWaysAtOnce) {
+  // Rates of 1 and 3 GB/s add up if each way has its part; else the fuller one decides. The latency
+  // is that of the longer way.
+  EXPECT_NEAR(simulate(spread_scenario(0.25, 0)).time.count(), 2e-6 + 250e-6, 1e-12);
+  EXPECT_NEAR(simulate(spread_scenario(0.5, 0)).time.count(), 2e-6 + 500e-6, 1e-12);
+  EXPECT_NEAR(simulate(spread_scenario(0.1, 0)).time.count(), 2e-6 + 300e-6, 1e-12);
+}
+
+TEST(Simulate, SharesOfWaysCompeteWithOtherMessages) {
+  // The last port carries 0.75 MB of rank 0's and 0.6 MB of rank 2's; both rates rise until it is
+  // full, where a byte of rank 0's counts 0.75. At 12/7 GB/s rank 2 ends first.
+  const Scenario scenario = spread_scenario(0.25, 600);
+  EXPECT_EQ(simulate(scenario).engine, Engine::fluid);
+  EXPECT_THAT(simulate(scenario).why, HasSubstr("spread over several ways"));
+  EXPECT_NEAR(simulate(scenario).time.count(), 2e-6 + 450e-6, 1e-12);
+  const Outcome outcome = simulate(scenario);
+  EXPECT_NEAR(outcome.links[0].bytes, 250'000, 1e-6);
+  EXPECT_NEAR(outcome.links[4].bytes, 1'350'000, 1e-6);
+}
+
+TEST(Simulate, TheModelKnowsSeveralWays) {
+  EXPECT_NEAR(simulate(spread_scenario(0.25, 0), Engine::model).time.count(), 2e-6 + 250e-6, 1e-12);
+}
+
+TEST(Simulate, EnginesThatKnowOneRouteRefuseSeveralWays) {
+  for (const Engine engine : {Engine::quotient, Engine::simgrid}) {
+    try {
+      simulate(spread_scenario(0.25, 0), engine);
+      FAIL() << to_string(engine);
+    } catch (const InvalidArgument& e) {
+      EXPECT_THAT(e.what(), HasSubstr("engine fluid plays messages that are spread"));
+    } catch (const Unavailable&) {  // no SimGrid in this build
+    }
+  }
+}
+
 TEST(Simulate, AnEngineThatIsAskedForGivesNoReason) {
   const Outcome outcome =
       simulate(plain_scenario("ring", 16, 1 << 20, plain_star(16)), Engine::fluid);

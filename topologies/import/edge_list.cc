@@ -59,7 +59,7 @@ class EdgeListReader {
         {Layout::Kind::flat, {ranks_}, {}}, std::move(classes), cables,
         [names](Vertex v) { return (*names)[static_cast<std::size_t>(v)]; }, EqualPaths::spread);
     require_connected();
-    return {std::move(made), Costs{}, note_.empty() ? "a list of links" : note_,
+    return {made.with_free_routes(), Costs{}, note_.empty() ? "a list of links" : note_,
             fmt::format("list of links {}", file_)};
   }
 
