@@ -66,8 +66,15 @@ std::string routes_text(const SynthesisedPlan& plan) {
                             spread_pairs(plan.ways), plan.ways.size(), most_ways(plan.ways),
                             100 * seconds / (plan.one_way_seconds_per_byte * 1e9)));
   }
-  const double least = plan.packing.least_by_routes;
   const double bound = plan.certificate.bound.seconds_per_gigabyte.value() / 1e9;
+  if (plan.least_by_any_ways >= bound * worth_telling) {
+    return line("routes",
+                fmt::format("whatever they are, no trees of messages reach more than {:.6g} GB/s, "
+                            "{:.4g} % of the bound: switches would have to copy or add (prices of "
+                            "links)",
+                            1e-9 / plan.least_by_any_ways, 100 * bound / plan.least_by_any_ways));
+  }
+  const double least = plan.packing.least_by_routes;
   if (least < bound * worth_telling) return {};
   return line("routes",
               fmt::format("one for each pair of ranks: no trees over them reach more than "
@@ -162,6 +169,9 @@ std::string to_json(const Certificate& certificate, const SynthesisedPlan* plan,
   }
   if (plan->packing.late.empty() && plan->packing.least_by_routes > 0) {
     json["least_seconds_per_GB_by_routes"] = plan->packing.least_by_routes * 1e9;
+  }
+  if (plan->least_by_any_ways > 0) {
+    json["least_seconds_per_GB_by_any_ways"] = plan->least_by_any_ways * 1e9;
   }
   if (!plan->ways.empty()) {
     json["one_route_seconds_per_GB"] = plan->one_way_seconds_per_byte * 1e9;

@@ -134,20 +134,24 @@ SynthesisedPlan synthesise(const Topology& topology, CollectiveKind goal, int eq
       is_free ? target * (1 + worth_ways) : std::numeric_limits<double>::infinity();
   Packings packed = pack_trees(topology, goal, target, equal_trees, enough);
   const double one_way = packed.packing.seconds_per_byte;
+  double least_by_any_ways = 0;
   if (one_way > enough) {
-    RoutedPacking routed = pack_with_ways(topology, goal, target, equal_trees);
-    if (routed.packing.seconds_per_byte < one_way * (1 - worth_ways)) {
+    const double better = one_way * (1 - worth_ways);
+    RoutedPacking routed = pack_with_ways(topology, goal, target, equal_trees, better);
+    if (!routed.ways.empty() && routed.packing.seconds_per_byte < better) {
       return {.certificate = std::move(certificate),
               .packing = std::move(routed.packing),
               .ways = std::move(routed.ways),
               .one_way_seconds_per_byte = one_way};
     }
     packed = pack_trees(topology, goal, target, equal_trees);
+    if (routed.ways.empty()) least_by_any_ways = routed.packing.least_by_routes;
   }
   return {.certificate = std::move(certificate),
           .packing = std::move(packed.packing),
           .whole = std::move(packed.whole),
-          .even = std::move(packed.even)};
+          .even = std::move(packed.even),
+          .least_by_any_ways = least_by_any_ways};
 }
 
 SynthesisedPlan synthesise_shallow(const Topology& topology, CollectiveKind goal) {

@@ -28,6 +28,7 @@ struct SynthesisedPlan {
   MessageTimes message{};               // what decides which of the trees small vectors play
   Ways ways{};                          // that messages are spread over, if routes are chosen;
   double one_way_seconds_per_byte = 0;  // what trees take with one route for each pair then
+  double least_by_any_ways = 0;         // what no trees take less than if none help; 0: not known
   /// The network as its messages are to be routed.
   Topology network() const;
   /// What a schedule of a large vector plays.

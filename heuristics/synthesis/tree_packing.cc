@@ -54,6 +54,12 @@ class Packer {
     return packing;
   }
 
+  /// The time by the ways that trees were asked for with, and what no ways can beat.
+  std::pair<double, double> pack_over_any_ways(double target, double tolerance) {
+    solve(target, tolerance);
+    return {fullest(weights_) / pricer_.total(), bound_ / pricer_.total()};
+  }
+
   /// The last packing by equally heavy trees, the fewest that take `seconds_per_byte` within
   /// `tolerance`.
   TreePacking pack_whole(double seconds_per_byte, double tolerance, int most, double effort = 1) {
@@ -278,10 +284,15 @@ Packings pack_trees(const Topology& topology, CollectiveKind goal, double target
 }
 
 RoutedPacking pack_with_ways(const Topology& topology, CollectiveKind goal, double target,
-                             int equal_trees) {
+                             int equal_trees, double enough) {
   Packer packer(topology, goal, {}, WayChoice::cheapest);
-  packer.pack(target, lp_tolerance);
-  RoutedPacking made{packer.pack_whole(target, whole_tolerance, equal_trees), {}};
+  const auto [time, best] = packer.pack_over_any_ways(target, lp_tolerance);
+  if (time > enough) {
+    RoutedPacking none{.packing = {.goal = goal, .ranks = topology.hosts()}};
+    none.packing.least_by_routes = best;
+    return none;
+  }
+  RoutedPacking made{.packing = packer.pack_whole(target, whole_tolerance, equal_trees)};
   made.ways = message_ways(topology, made.packing.trees);
   made.packing.seconds_per_byte =
       seconds_per_byte(topology.with_ways(made.ways), made.packing.trees);

@@ -73,13 +73,14 @@ Packings pack_trees(const Topology& topology, CollectiveKind goal, double target
 
 /// Equally heavy trees, and how the messages of each pair of ranks are to be spread over the ways
 /// that links offer, whatever the routes of the topology. Pairs that no tree needs have no ways.
-/// Requires and throws as pack_trees().
+/// Without ways, trees are not faster than `enough`, and `packing.least_by_routes` says what no
+/// ways can beat. Requires and throws as pack_trees().
 struct RoutedPacking {
   TreePacking packing;
-  Ways ways;
+  Ways ways{};
 };
 RoutedPacking pack_with_ways(const Topology& topology, CollectiveKind goal, double target,
-                             int equal_trees = 0);
+                             int equal_trees, double enough);
 
 /// Trees for an all-reduce with late ranks, whose time is what follows when they have come.
 /// Requires late ranks, but not all. Throws InvalidArgument if the others cannot add up without

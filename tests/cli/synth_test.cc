@@ -75,6 +75,17 @@ TEST_F(SynthTest, ChoosesTheRoutesOfAListOfLinks) {
   EXPECT_THAT(refused(by_simgrid), HasSubstr("engine fluid plays messages that are spread"));
 }
 
+TEST_F(SynthTest, SaysWhatSwitchesWouldHaveToCopy) {
+  write("uneven.csv",
+        "from,to,bandwidth_GBps,kind\ng0,s_0,15,link\ns_0,g0,30,link\ng1,s_0,9,link\n"
+        "s_0,g1,18,link\ng2,s_0,16,link\ns_0,g2,16,link\n");
+  // 40 GB/s enter the switch, and two shards have to leave it for each that is sent once.
+  const std::vector<std::string> gather{"synth", "--topo", "uneven.csv", "--collective",
+                                        "all-gather"};
+  EXPECT_THAT(out(gather), HasSubstr("no trees of messages reach more than 20 GB/s, 83.33 % of the "
+                                     "bound: switches would have to copy"));
+}
+
 TEST_F(SynthTest, WritesAScheduleThatIsReadAndProvenAgain) {
   EXPECT_THAT(out({"synth", "--topo", "net.csv", "--objective", "64K", "--msccl", "plan.xml"}),
               HasSubstr("100 % of the bound"));
