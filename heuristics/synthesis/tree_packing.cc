@@ -62,9 +62,15 @@ class Packer {
 
   /// The last packing by equally heavy trees, the fewest that take `seconds_per_byte` within
   /// `tolerance`.
-  TreePacking pack_whole(double seconds_per_byte, double tolerance, int most, double effort = 1) {
-    const std::vector<int> counts = whole_multiples(
-        pricer_, weights_, seconds_per_byte, most > 0 ? most : most_whole_trees, tolerance, effort);
+  TreePacking pack_whole(double seconds_per_byte, double tolerance, int most, double effort = 1,
+                         const TimeOfCounts& time_of = {}) {
+    return packing_of(whole_multiples(pricer_, weights_, seconds_per_byte,
+                                      most > 0 ? most : most_whole_trees, tolerance, effort,
+                                      time_of));
+  }
+
+  /// So many of each tree, equally heavy.
+  TreePacking packing_of(const std::vector<int>& counts) const {
     std::vector<PackedTree> weighted;
     for (std::size_t c = 0; c < counts.size(); ++c) {
       for (int i = 0; i < counts[c]; ++i) weighted.push_back(pricer_.trees()[c]);
@@ -292,10 +298,16 @@ RoutedPacking pack_with_ways(const Topology& topology, CollectiveKind goal, doub
     none.packing.least_by_routes = best;
     return none;
   }
-  RoutedPacking made{.packing = packer.pack_whole(target, whole_tolerance, equal_trees)};
+  // Links that equal trees fill unevenly by one way each are evened out by several.
+  const auto time_over_ways = [&](const std::vector<PackedTree>& trees) {
+    return seconds_per_byte(topology.with_ways(message_ways(topology, trees)), trees);
+  };
+  RoutedPacking made{.packing = packer.pack_whole(
+                         target, whole_tolerance, equal_trees, 1, [&](const auto& counts) {
+                           return time_over_ways(packer.packing_of(counts).trees);
+                         })};
   made.ways = message_ways(topology, made.packing.trees);
-  made.packing.seconds_per_byte =
-      seconds_per_byte(topology.with_ways(made.ways), made.packing.trees);
+  made.packing.seconds_per_byte = time_over_ways(made.packing.trees);
   return made;
 }
 

@@ -298,15 +298,16 @@ std::vector<std::pair<double, int>> promising_multiples(const TreePricer& pricer
 }  // namespace
 
 std::vector<int> whole_multiples(TreePricer& pricer, const std::vector<double>& weights,
-                                 double seconds_per_byte, int most, double tolerance,
-                                 double effort) {
+                                 double seconds_per_byte, int most, double tolerance, double effort,
+                                 const TimeOfCounts& time_of) {
   const double target = seconds_per_byte * pricer.total();
   MultipleSearch search(pricer, target, effort * most_work);
   std::vector<int> best;
   double least = std::numeric_limits<double>::infinity();
   // Whether that is as good as can be asked for.
   const auto is_enough = [&](int of_each) {
-    const double time = search.run(weights, of_each);
+    double time = search.run(weights, of_each);
+    if (time_of) time = std::min(time, time_of(search.counts()) / seconds_per_byte);
     const int trees = of_each * pricer.roots();
     const double whole = time + each_tree_costs * trees + crowding_costs * search.crowding();
     if (whole < least) {
