@@ -294,7 +294,7 @@ RoutedPacking pack_with_ways(const Topology& topology, CollectiveKind goal, doub
   Packer packer(topology, goal, {}, WayChoice::cheapest);
   const auto [time, best] = packer.pack_over_any_ways(target, lp_tolerance);
   if (time > enough) {
-    RoutedPacking none{.packing = {.goal = goal, .ranks = topology.hosts()}};
+    RoutedPacking none;
     none.packing.least_by_routes = best;
     return none;
   }
