@@ -11,6 +11,7 @@ namespace {
 constexpr std::string_view network_option = "topo";
 constexpr std::string_view latency_option = "latency";
 constexpr std::string_view tracks_option = "tracks";
+constexpr std::string_view routes_option = "routes";
 constexpr std::string_view late_option = "late";
 constexpr std::string_view delay_option = "delay";
 constexpr Bytes usual_size{64 << 20};  // where none is said
@@ -57,6 +58,8 @@ const AlgorithmInfo& synthesised_row() {
       .options = {{network_option, "", "the network, as --topo"},
                   {latency_option, "", "of a link or message, if the network gives none"},
                   {tracks_option, "auto", "that keep their own step; of real ranks 1"},
+                  {routes_option, "chosen",
+                   "if the network names none; else one, as of real ranks"},
                   {late_option, "", "ranks of an all-reduce that join late, as 3+5"},
                   {delay_option, "", "by how much"}},
       .has_shares = true};
@@ -64,7 +67,9 @@ const AlgorithmInfo& synthesised_row() {
 }
 
 AlgorithmSpec for_ranks_in_step(AlgorithmSpec spec) {
-  if (spec.name == synthesised_row().name) spec.options.emplace(tracks_option, "1");
+  if (spec.name != synthesised_row().name) return spec;
+  spec.options.emplace(tracks_option, "1");
+  spec.options.emplace(routes_option, "one");
   return spec;
 }
 
@@ -82,7 +87,10 @@ SynthesisRequest synthesis_request(const AlgorithmSpec& spec, int ranks, Bytes b
   const std::string tracks = option_of(spec, tracks_option);
   const bool is_free = tracks.empty() || tracks == "auto";
   const auto count = is_free ? 0 : static_cast<int>(parse_count("synth: tracks", tracks, 1, 64));
-  return {network + with, ranks, bytes, kind, count, std::move(late)};
+  const std::string routes = option_of(spec, routes_option);
+  require(routes.empty() || routes == "chosen" || routes == "one",
+          fmt::format("synth: routes are chosen or one for each pair, not '{}'", routes));
+  return {network + with, ranks, bytes, kind, count, std::move(late), routes != "one"};
 }
 
 SynthesisedSchedule synthesised(const AlgorithmSpec& spec, int ranks, Bytes bytes,

@@ -19,6 +19,7 @@ struct SynthesisRequest {
   CollectiveKind kind = CollectiveKind::all_reduce;
   int tracks = 0;  // algorithms/schedule.h; 0: as many as suit a machine that plays each by itself
   std::vector<std::pair<Rank, Seconds>> late{};  // of an all-reduce: ranks that join so much later
+  bool chooses_routes = true;  // where the network names none; real ranks take what theirs has
 };
 
 /// A schedule, and what it is thought to take with the protocol of large messages, without the
@@ -37,8 +38,9 @@ bool has_synthesiser();
 /// theirs. It is in no list of all algorithms, as it needs a network.
 const AlgorithmInfo& synthesised_row();
 
-/// `spec` as ranks should play it that do in a round what all tracks have in it: if it is `synth`
-/// and does not say how many, with one.
+/// `spec` as real ranks should play it, which do in a round what all tracks have in it and cannot
+/// choose routes: if it is `synth` and does not say otherwise, with one track and one route for
+/// each pair.
 AlgorithmSpec for_ranks_in_step(AlgorithmSpec spec);
 
 /// What `spec` asks for. Throws InvalidArgument if no network is named, or for a collective with a

@@ -140,8 +140,9 @@ int synthesise_network(const Settings& settings) {
                              size_of_objective(settings), equal_trees);
       return late->plan;
     }
-    return wants_latency(settings) ? synthesise_shallow(network, goal)
-                                   : synthesise(network, goal, equal_trees);
+    if (wants_latency(settings)) return synthesise_shallow(network, goal);
+    // Neither format can say which way messages take.
+    return synthesise(is_exported ? network.with_free_routes(false) : network, goal, equal_trees);
   };
   SynthesisedPlan plan = make();
   plan.message = message_times(machine.costs);

@@ -150,9 +150,9 @@ Topology Topology::with_latency(Seconds latency) const {
   return Topology(std::make_shared<const Data>(std::move(data)));
 }
 
-Topology Topology::with_free_routes() const {
+Topology Topology::with_free_routes(bool are_free) const {
   Data data = *data_;
-  data.routes_are_free = true;
+  data.routes_are_free = are_free;
   return Topology(std::make_shared<const Data>(std::move(data)));
 }
 

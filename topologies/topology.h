@@ -95,7 +95,7 @@ class Topology {
   /// Whether the source of the network says nothing of routes: those it has are a guess, and
   /// with_ways() may choose others.
   bool routes_are_free() const { return data_->routes_are_free; }
-  Topology with_free_routes() const;
+  Topology with_free_routes(bool are_free = true) const;
   /// The same network, in which a message between these pairs takes all of their ways at once, the
   /// widest of which becomes its route (weighted multipath). Throws InvalidArgument unless every
   /// way leads there and the shares of a pair are above 0 and add up to 1.

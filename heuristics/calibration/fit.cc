@@ -110,7 +110,9 @@ AlgorithmSpec fit_to(const AlgorithmSpec& spec, const Topology& topology, int ra
   }
   if (spec.name == synthesised_row().name && spec.options.count("topo") == 0) {
     remember_network(topology);
-    return {spec.name, {{"topo", topology.name()}}};
+    AlgorithmSpec on_network = spec;
+    on_network.options["topo"] = topology.name();
+    return on_network;
   }
   if (spec.options.count("channels") > 0) return with_nodes(spec, topology, ranks);
   if (layout.kind == Layout::Kind::flat || spec.options.count("dims") > 0) return spec;

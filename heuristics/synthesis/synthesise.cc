@@ -45,14 +45,17 @@ class PlanStore {
             fmt::format("synth: {} has {} hosts, and all of them take part, not {} ranks",
                         request.network, topology.hosts(), request.ranks));
     std::string purpose(to_string(request.kind));
+    if (!request.chooses_routes) purpose += " one route";
     for (const auto& [rank, delay] : request.late) {
       purpose += fmt::format(" {}:{} {}", rank, delay.count(), request.bytes.count);
     }
     auto& kept = plans_[{request.network, purpose}];
     if (!kept || !same_links(kept->certificate.topology, topology)) {
       kept = std::make_shared<SynthesisedPlan>(
-          request.late.empty() ? synthesise(topology, request.kind)
-                               : synthesise_late(topology, request.late, request.bytes).plan);
+          request.late.empty()
+              ? synthesise(request.chooses_routes ? topology : topology.with_free_routes(false),
+                           request.kind)
+              : synthesise_late(topology, request.late, request.bytes).plan);
     }
     const MessageTimes& message = message_[request.network];  // none where only links are known
     if (kept->message != message) {

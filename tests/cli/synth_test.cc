@@ -70,9 +70,17 @@ TEST_F(SynthTest, ChoosesTheRoutesOfAListOfLinks) {
   const std::vector<std::string> play{"simulate", "-t",  "two.csv",  "-A", "synth",
                                       "-b",       "30M", "--format", "csv"};
   EXPECT_THAT(out(play), HasSubstr(",fluid"));
-  std::vector<std::string> by_simgrid = play;
-  by_simgrid.insert(by_simgrid.end(), {"--engine", "quotient"});
-  EXPECT_THAT(refused(by_simgrid), HasSubstr("engine fluid plays messages that are spread"));
+  std::vector<std::string> by_classes = play;
+  by_classes.insert(by_classes.end(), {"--engine", "quotient"});
+  EXPECT_THAT(refused(by_classes), HasSubstr("engine fluid plays messages that are spread"));
+  by_classes[4] = "synth:routes=one";
+  EXPECT_THAT(out(by_classes), HasSubstr(",quotient"));
+  by_classes[4] = "synth:routes=two";
+  EXPECT_THAT(refused(by_classes), HasSubstr("routes are chosen or one for each pair, not 'two'"));
+  by_classes[4] = "synth:no=one";
+  EXPECT_THAT(refused(by_classes), HasSubstr("synth: unknown option 'no'"));
+  EXPECT_THAT(out({"synth", "--topo", "two.csv", "--msccl", "plan.xml"}),
+              HasSubstr("routes     one for each pair of ranks"));
 }
 
 TEST_F(SynthTest, SaysWhatSwitchesWouldHaveToCopy) {

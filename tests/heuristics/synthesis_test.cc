@@ -290,6 +290,7 @@ TEST(Synthesis, RanksThatPlayAllTracksInStepGetOne) {
   const AlgorithmSpec eight = parse_algorithm_spec("synth:tracks=8" + text.substr(5));
   EXPECT_EQ(tracks_of(for_ranks_in_step(eight)), 8u);
   EXPECT_EQ(for_ranks_in_step({"ring", {}}), (AlgorithmSpec{"ring", {}}));
+  EXPECT_EQ(for_ranks_in_step(eight).options.at("routes"), "one");
 }
 
 TEST(Synthesis, IsRefusedWithoutANetworkThatFits) {
