@@ -52,11 +52,15 @@ LatePlan synthesise_late(const Topology& topology, const Delays& delays, Bytes b
   late.usual = Seconds{late.plan.packing.seconds_per_byte * size};
   late.after = late.usual;
   late.at_least = Seconds{seconds_through(topology, last->first) * size};
-  // What the early part may take is known in times of what follows, which it changes.
+  // What the early part may take is known in times of what follows, which it changes. Beyond some
+  // the others are always done; the program would only become ill-conditioned.
+  constexpr double least_times = 1e-3;
+  constexpr double most_times = 1e3;
   double after = late.usual.count();
   for (int i = 0; i < 3; ++i) {
-    auto [packing, whole, even] =
-        pack_late_trees(topology, {ranks, std::max(1e-3, delay / after)}, equal_trees);
+    const double times =
+        after > 0 ? std::clamp(delay / after, least_times, most_times) : most_times;
+    auto [packing, whole, even] = pack_late_trees(topology, {ranks, times}, equal_trees);
     const TreePacking& played = whole.trees.empty() ? packing : whole;
     const double early = played.early_seconds_per_byte * size;
     after = played.seconds_per_byte * size;

@@ -163,6 +163,8 @@ TEST_F(SynthTest, SaysWhatFaultsCostInTextAndJson) {
 TEST_F(SynthTest, IsMadeForLateRanksAndPlayedWithThem) {
   EXPECT_THAT(out({"synth", "--topo", "net.csv", "--late", "1:900ms"}),
               HasSubstr("rank 1 by 900 ms: the others add up before"));
+  EXPECT_THAT(out({"synth", "--topo", "net.csv", "--late", "1:900ms", "--objective", "4"}),
+              HasSubstr("rank 1 by 900 ms: the others add up before"));
   EXPECT_THAT(refused({"synth", "--topo", "net.csv", "--late", "1"}),
               HasSubstr("'1' is not NUMBER:VALUE"));
   EXPECT_THAT(
