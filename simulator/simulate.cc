@@ -55,10 +55,10 @@ struct Pick {
 
 Pick pick(const Scenario& scenario) {
   if (scenario.real_data) return {Engine::simgrid, "only simgrid moves real data"};
-  const double messages = estimated_messages(scenario.schedule);
   if (scenario.machine.topology.has_ways()) {
     return {Engine::fluid, "messages are spread over several ways, which fluid plays"};
   }
+  const double messages = estimated_messages(scenario.schedule);
   if (messages <= few_messages) {
     return {Engine::fluid,
             fmt::format("about {:.3g} messages, few enough to play each of them", messages)};

@@ -47,8 +47,10 @@ LatePlan synthesise_late(const Topology& topology, const Delays& delays, Bytes b
       std::max_element(delays.begin(), delays.end(),
                        [](const auto& a, const auto& b) { return a.second < b.second; });
   const double delay = last->second.count();
+  // Trees for late ranks take one route for each pair.
+  const Topology network = topology.with_free_routes(false);
   LatePlan late{
-      synthesise(topology, CollectiveKind::all_reduce, equal_trees), delays, {}, {}, {}, {}};
+      synthesise(network, CollectiveKind::all_reduce, equal_trees), delays, {}, {}, {}, {}};
   late.usual = Seconds{late.plan.packing.seconds_per_byte * size};
   late.after = late.usual;
   late.at_least = Seconds{seconds_through(topology, last->first) * size};

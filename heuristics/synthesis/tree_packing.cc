@@ -307,7 +307,8 @@ RoutedPacking pack_with_ways(const Topology& topology, CollectiveKind goal, doub
                            return time_over_ways(packer.packing_of(counts).trees);
                          })};
   made.ways = message_ways(topology, made.packing.trees);
-  made.packing.seconds_per_byte = time_over_ways(made.packing.trees);
+  made.packing.seconds_per_byte =
+      seconds_per_byte(topology.with_ways(made.ways), made.packing.trees);
   return made;
 }
 

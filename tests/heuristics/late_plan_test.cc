@@ -8,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/heuristics/played_plans.h"
+
 #include "algorithms/registry.h"
 #include "algorithms/verify.h"
 #include "core/error.h"
@@ -118,6 +120,12 @@ TEST(LatePlanTest, IsToldInWordsAndAsJson) {
   const std::string json = to_json(late.plan.certificate, &late.plan, {.late = &late});
   EXPECT_THAT(json, HasSubstr("\"usual_after_s\""));
   EXPECT_THAT(json, Not(HasSubstr("share_of_bound")));
+}
+
+TEST(LatePlanTest, TakesOneRouteForEachPair) {
+  const LatePlan late =
+      synthesise_late(shipped_network("rand_euler_1"), {{0, Seconds{1}}}, Bytes{1 << 20});
+  EXPECT_TRUE(late.plan.ways.empty());
 }
 
 }  // namespace
