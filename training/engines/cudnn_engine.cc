@@ -1,8 +1,9 @@
-// The engine on GPUs: convolutions and batch normalisation by cuDNN, matrix products by cuBLAS, the
-// rest by kernels of our own; each replica on the device and with a stream of its own.
+// The engine on GPUs: convolutions by cuDNN, matrix products by cuBLAS, the rest by kernels of our
+// own; each replica on its device and with streams of its own.
 //
-// The backward pass is enqueued as a whole; then the host follows its events and reports gradients
-// ready, so that their all-reduce runs on other streams while the pass goes on.
+// The backward pass is enqueued as a whole, gradients of kernels beside those of values; then the
+// host follows its events and reports gradients ready, so that their all-reduce runs on other
+// streams while the pass goes on.
 #include <algorithm>
 #include <cassert>
 #include <map>
@@ -16,6 +17,7 @@
 #include "training/engines/gpu_array.h"
 #include "training/engines/gpu_graphs.h"
 #include "training/engines/gpu_kernels.h"
+#include "training/engines/gpu_lanes.h"
 #include "training/engines/gpu_layers.h"
 #include "training/engines/stage_chain.h"
 #include "transports/cuda/cuda_communicator.h"
@@ -32,20 +34,6 @@ namespace {
 // Of the threads that make_world() has given a device; a network on another thread would be used by
 // code that takes its memory for the host's.
 thread_local bool on_a_device = false;
-
-class Stream {
- public:
-  Stream() {
-    check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
-  }
-  ~Stream() { cudaStreamDestroy(stream_); }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  CUstream_st* get() const { return stream_; }
-
- private:
-  CUstream_st* stream_ = nullptr;
-};
 
 // Small host memory that the device reads and writes in place.
 template <class T>
@@ -72,14 +60,27 @@ std::int64_t largest_rows(const std::vector<Stage>& stages, std::int64_t samples
 
 Bytes floats(std::int64_t count) { return {count * static_cast<std::int64_t>(sizeof(float))}; }
 
+// cuDNN has no fast kernels for weights that do not lie on such multiples.
+constexpr std::int64_t most_padding = 63;
+
+/// The elements of turned kernels, each on a multiple of 256 bytes.
+std::int64_t turned_end(const std::vector<TurnedKernel>& kernels) {
+  if (kernels.empty()) return 0;
+  const TurnedKernel& last = kernels.back();
+  return (last.to + last.depth * last.units + most_padding) / (most_padding + 1) *
+         (most_padding + 1);
+}
+
 class GpuNetwork final : public Network {
  public:
   GpuNetwork(const Model& model, std::int64_t samples)
       : samples_(samples),
         classes_(model.classes),
         input_(model.input.size()),
-        math_(stream_.get(), largest_rows(stages_of(model, false), samples)),
+        lanes_(largest_rows(stages_of(model, true), samples)),
+        stream_(lanes_.chain().stream()),
         parameters_(parameters_of(model)),
+        turned_(parameters_.size() + most_padding * std::ssize(model.layers)),
         gradients_(parameters_of(model)),
         statistics_(elements_of(statistics_of(model))),
         images_(samples * input_),
@@ -89,12 +90,17 @@ class GpuNetwork final : public Network {
         scale_(1),
         hash_(1),
         chain_(
-            model, samples, false, {parameters_.data(), gradients_.data(), statistics_.data()},
+            model, samples, true, {parameters_.data(), gradients_.data(), statistics_.data()},
             [this](const Stage& stage, LayerMemory<float> memory) {
-              return make_gpu_layer(stage, memory, math_);
+              return make_gpu_layer(stage, memory, turned_kernel(stage, memory), lanes_);
             },
-            shortcut_slopes()) {}
-  ~GpuNetwork() override { cudaStreamSynchronize(stream_.get()); }
+            slope_work()),
+        turned_kernels_(std::ssize(kernels_)) {
+    const Bytes size{std::ssize(kernels_) * static_cast<std::int64_t>(sizeof(TurnedKernel))};
+    copy_with_cuda(reinterpret_cast<std::byte*>(turned_kernels_.data()),
+                   reinterpret_cast<const std::byte*>(kernels_.data()), size);
+  }
+  ~GpuNetwork() override { cudaStreamSynchronize(stream_); }
   GpuNetwork(const GpuNetwork&) = delete;
   GpuNetwork& operator=(const GpuNetwork&) = delete;
 
@@ -113,9 +119,9 @@ class GpuNetwork final : public Network {
 
   void backward(double scale, const GradientsReady& ready) override {
     *scale_.data() = static_cast<float>(scale);
-    GpuPassGraphs& graphs = graphs_of(backward_graphs_, batch_);
-    graphs.run([this](const GpuPassGraphs::Cut& cut) { enqueue_backward(cut); });
-    graphs.follow(ready);
+    GpuPassGraph& graph = graph_of(backward_graphs_, batch_);
+    graph.run([this](const GpuPassGraph::Mark& mark) { enqueue_backward(mark); });
+    graph.follow(ready);
   }
 
   Bytes memory_of(Region vector) const override { return vector.size(); }
@@ -124,39 +130,46 @@ class GpuNetwork final : public Network {
   }
   std::vector<double> copy_of_parameters() const override { return gpu_values(parameters_); }
   std::uint64_t fingerprint(std::int64_t first, std::int64_t count) const override {
-    gpu_hash(parameters_.data() + first, count, hash_.data(), stream_.get());
+    gpu_hash(parameters_.data() + first, count, hash_.data(), stream_);
     unsigned long long hash = 0;
-    check_cuda(
-        cudaMemcpyAsync(&hash, hash_.data(), sizeof hash, cudaMemcpyDeviceToHost, stream_.get()),
-        "cudaMemcpyAsync");
+    check_cuda(cudaMemcpyAsync(&hash, hash_.data(), sizeof hash, cudaMemcpyDeviceToHost, stream_),
+               "cudaMemcpyAsync");
     synchronize("the fingerprint");
     return hash;
   }
 
  private:
-  using Graphs = std::map<std::int64_t, std::unique_ptr<GpuPassGraphs>>;  // by samples
+  using Graphs = std::map<std::int64_t, std::unique_ptr<GpuPassGraph>>;  // by samples
 
   static Region region(float* data, std::int64_t count) {
     return {reinterpret_cast<std::byte*>(data), count, DataType::f32};
   }
-  void synchronize(const char* what) const {
-    check_cuda(cudaStreamSynchronize(stream_.get()), what);
+  void synchronize(const char* what) const { check_cuda(cudaStreamSynchronize(stream_), what); }
+
+  /// Where the stage's kernel lies turned; null without one. Adds it to those that are turned.
+  const float* turned_kernel(const Stage& stage, const LayerMemory<float>& memory) {
+    if (stage.spec.kind != LayerKind::conv3x3) return nullptr;
+    const std::int64_t first =
+        memory.parameters - parameters_.data() + (stage.spec.bias ? stage.spec.units : 0);
+    const std::int64_t to = turned_end(kernels_);
+    kernels_.push_back({first, to, std::int64_t{9} * stage.in.channels, stage.spec.units});
+    return turned_.data() + to;
   }
 
-  ShortcutSlopes<float> shortcut_slopes() const {
+  SlopeWork<float> slope_work() {
     const auto add = [this](const float* from, float* to, std::int64_t count) {
-      gpu_add(from, to, count, stream_.get());
+      gpu_add(from, to, count, stream_);
     };
     const auto spread = [this](const Stage& stage, const float* slope, float* to,
                                std::int64_t samples) {
-      gpu_shortcut_slope(slope, to, stage.out, stage.shortcut_shape, samples, stream_.get());
+      gpu_shortcut_slope(slope, to, stage.out, stage.shortcut_shape, samples, stream_);
     };
-    return {add, spread};
+    return {add, spread, [this](const float* memory) { lanes_.wait_to_write(memory); }};
   }
 
-  GpuPassGraphs& graphs_of(Graphs& all, std::int64_t samples) const {
-    std::unique_ptr<GpuPassGraphs>& found = all[samples];
-    if (!found) found = std::make_unique<GpuPassGraphs>(stream_.get());
+  GpuPassGraph& graph_of(Graphs& all, std::int64_t samples) const {
+    std::unique_ptr<GpuPassGraph>& found = all[samples];
+    if (!found) found = std::make_unique<GpuPassGraph>(stream_);
     return *found;
   }
 
@@ -165,8 +178,8 @@ class GpuNetwork final : public Network {
     assert(batch_ <= samples_);
     std::copy(batch.images.begin(), batch.images.end(), images_.data());
     std::copy(batch.labels.begin(), batch.labels.end(), labels_.data());
-    graphs_of(training ? forward_graphs_ : evaluation_graphs_, batch_)
-        .run([this, training](const GpuPassGraphs::Cut&) { enqueue_forward(training); });
+    graph_of(training ? forward_graphs_ : evaluation_graphs_, batch_)
+        .run([this, training](const GpuPassGraph::Mark&) { enqueue_forward(training); });
     synchronize("the forward pass");
     Score score;
     for (std::int64_t i = 0; i < batch_; ++i) {
@@ -178,26 +191,32 @@ class GpuNetwork final : public Network {
 
   void enqueue_forward(bool training) {
     const auto bytes = static_cast<std::size_t>(floats(batch_ * input_).count);
-    check_cuda(
-        cudaMemcpyAsync(chain_.in(), images_.data(), bytes, cudaMemcpyHostToDevice, stream_.get()),
-        "cudaMemcpyAsync");
+    check_cuda(cudaMemcpyAsync(chain_.in(), images_.data(), bytes, cudaMemcpyHostToDevice, stream_),
+               "cudaMemcpyAsync");
+    gpu_turn_kernels(parameters_.data(), turned_.data(), turned_kernels_, turned_end(kernels_),
+                     stream_);
     chain_.forward(batch_, training);
     gpu_softmax(chain_.out(), labels_.data(), losses_.data(), correct_.data(), batch_, classes_,
-                stream_.get());
+                stream_);
   }
 
-  void enqueue_backward(const GpuPassGraphs::Cut& cut) {
-    gpu_softmax_slope(chain_.out(), labels_.data(), scale_.data(), batch_, classes_, stream_.get());
-    chain_.backward(batch_, cut);
+  void enqueue_backward(const GpuPassGraph::Mark& mark) {
+    gpu_softmax_slope(chain_.out(), labels_.data(), scale_.data(), batch_, classes_, stream_);
+    chain_.backward(batch_, [&](std::int64_t end) {
+      lanes_.fork();
+      mark(end, lanes_.beside().stream());
+    });
+    lanes_.join();
   }
 
-  Stream stream_;
   std::int64_t samples_;
   std::int64_t classes_;
   std::int64_t batch_ = 0;  // samples of the last pass
   std::int64_t input_;      // values of a sample
-  GpuMath math_;
+  GpuLanes lanes_;
+  CUstream_st* stream_;  // of the chain
   GpuArray<float> parameters_;
+  GpuArray<float> turned_;  // kernels
   GpuArray<float> gradients_;
   SharedArray<float> statistics_;  // the loop averages them over the replicas
   SharedArray<float> images_;
@@ -206,7 +225,9 @@ class GpuNetwork final : public Network {
   SharedArray<int> correct_;
   SharedArray<float> scale_;
   GpuArray<unsigned long long> hash_;
+  std::vector<TurnedKernel> kernels_;
   StageChain<float, GpuArray<float>> chain_;
+  GpuArray<TurnedKernel> turned_kernels_;
   Graphs forward_graphs_;
   Graphs evaluation_graphs_;
   Graphs backward_graphs_;

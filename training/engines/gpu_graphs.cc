@@ -28,75 +28,55 @@ void set_gpu_values(std::span<const double> from, const GpuArray<float>& to) {
                  Bytes{std::ssize(values)} * sizeof(float));
 }
 
-GpuPassGraphs::~GpuPassGraphs() {
-  for (const Part& part : parts_) {
-    if (part.graph != nullptr) cudaGraphExecDestroy(part.graph);
-    if (part.event != nullptr) cudaEventDestroy(part.event);
-  }
+GpuPassGraph::~GpuPassGraph() {
+  if (graph_ != nullptr) cudaGraphExecDestroy(graph_);
+  for (const Reached& mark : marks_) cudaEventDestroy(mark.event);
 }
 
-void GpuPassGraphs::record(std::size_t part, std::int64_t mark) {
-  if (parts_.size() <= part) parts_.resize(part + 1);
-  if (parts_[part].event == nullptr) {
-    check_cuda(cudaEventCreateWithFlags(&parts_[part].event, cudaEventDisableTiming),
+void GpuPassGraph::record(std::size_t i, std::int64_t value, CUstream_st* stream, unsigned flags) {
+  if (marks_.size() <= i) marks_.resize(i + 1);
+  marks_[i].value = value;
+  if (marks_[i].event == nullptr) {
+    check_cuda(cudaEventCreateWithFlags(&marks_[i].event, cudaEventDisableTiming),
                "cudaEventCreate");
   }
-  parts_[part].mark = mark;
-  check_cuda(cudaEventRecord(parts_[part].event, stream_), "cudaEventRecord");
+  check_cuda(cudaEventRecordWithFlags(marks_[i].event, stream, flags), "cudaEventRecord");
 }
 
-// Other threads may allocate meanwhile: only what this one does is captured or refused.
-void GpuPassGraphs::begin_capture() {
-  check_cuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal),
-             "cudaStreamBeginCapture");
-}
-
-void GpuPassGraphs::end_capture(std::size_t part) {
-  if (parts_.size() <= part) parts_.resize(part + 1);
-  cudaGraph_t graph = nullptr;
-  check_cuda(cudaStreamEndCapture(stream_, &graph), "cudaStreamEndCapture");
-  const cudaError_t error = cudaGraphInstantiate(&parts_[part].graph, graph, 0);
-  cudaGraphDestroy(graph);
-  check_cuda(error, "cudaGraphInstantiate");
-  check_cuda(cudaGraphLaunch(parts_[part].graph, stream_), "cudaGraphLaunch");
-}
-
-void GpuPassGraphs::run(const std::function<void(const Cut&)>& enqueue) {
+void GpuPassGraph::run(const std::function<void(const Mark&)>& enqueue) {
   ++runs_;
-  std::size_t part = 0;
+  std::size_t marks = 0;
   if (runs_ == 1) {
-    enqueue([&](std::int64_t mark) { record(part++, mark); });
+    enqueue([&](std::int64_t value, CUstream_st* stream) {
+      record(marks++, value, stream, cudaEventRecordDefault);
+    });
     return;
   }
   if (runs_ == 2) {
-    begin_capture();
+    // Other threads may allocate meanwhile: only what this one does is captured or refused.
+    check_cuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal),
+               "cudaStreamBeginCapture");
+    cudaGraph_t graph = nullptr;
     try {
-      enqueue([&](std::int64_t mark) {
-        end_capture(part);
-        record(part++, mark);
-        begin_capture();
+      enqueue([&](std::int64_t value, CUstream_st* stream) {
+        record(marks++, value, stream, cudaEventRecordExternal);
       });
     } catch (...) {
-      cudaGraph_t abandoned = nullptr;
-      if (cudaStreamEndCapture(stream_, &abandoned) == cudaSuccess) cudaGraphDestroy(abandoned);
+      if (cudaStreamEndCapture(stream_, &graph) == cudaSuccess) cudaGraphDestroy(graph);
       throw;
     }
-    end_capture(part);
-    return;
+    check_cuda(cudaStreamEndCapture(stream_, &graph), "cudaStreamEndCapture");
+    const cudaError_t error = cudaGraphInstantiate(&graph_, graph, 0);
+    cudaGraphDestroy(graph);
+    check_cuda(error, "cudaGraphInstantiate");
   }
-  for (std::size_t i = 0; i < parts_.size(); ++i) {
-    if (parts_[i].graph != nullptr) {
-      check_cuda(cudaGraphLaunch(parts_[i].graph, stream_), "cudaGraphLaunch");
-    }
-    if (parts_[i].event != nullptr) record(i, parts_[i].mark);
-  }
+  check_cuda(cudaGraphLaunch(graph_, stream_), "cudaGraphLaunch");
 }
 
-void GpuPassGraphs::follow(const std::function<void(std::int64_t mark)>& reached) {
-  for (const Part& part : parts_) {
-    if (part.event == nullptr) continue;
-    check_cuda(cudaEventSynchronize(part.event), "the backward pass");
-    reached(part.mark);
+void GpuPassGraph::follow(const std::function<void(std::int64_t value)>& reached) {
+  for (const Reached& mark : marks_) {
+    check_cuda(cudaEventSynchronize(mark.event), "the backward pass");
+    reached(mark.value);
   }
 }
 

@@ -1,9 +1,10 @@
-// The passes of a network as CUDA graphs: launched as one, with events where gradients are final.
+// The passes of a network as CUDA graphs, with events where gradients are final.
 //
 // A pass is enqueued plainly the first time, in which libraries load and choose, captured the
-// second time, and from then on replayed. Between two cuts it is one graph.
+// second time, and from then on replayed.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -15,32 +16,32 @@ struct CUevent_st;      // cudaEvent_t
 namespace collbench {
 
 /// Thread safety: one thread. Throws TransportError in CUDA's words.
-class GpuPassGraphs {
+class GpuPassGraph {
  public:
-  explicit GpuPassGraphs(CUstream_st* stream) : stream_(stream) {}
-  ~GpuPassGraphs();
-  GpuPassGraphs(const GpuPassGraphs&) = delete;
-  GpuPassGraphs& operator=(const GpuPassGraphs&) = delete;
+  /// Of a pass that begins and ends on this stream.
+  explicit GpuPassGraph(CUstream_st* stream) : stream_(stream) {}
+  ~GpuPassGraph();
+  GpuPassGraph(const GpuPassGraph&) = delete;
+  GpuPassGraph& operator=(const GpuPassGraph&) = delete;
 
-  using Cut = std::function<void(std::int64_t mark)>;
-  /// Does `enqueue(cut)`, or what it did before; it must enqueue the same each time.
-  void run(const std::function<void(const Cut&)>& enqueue);
-  /// Calls reached(mark) for each cut of the last run, once the device is there.
-  void follow(const std::function<void(std::int64_t mark)>& reached);
+  /// Puts a mark on a stream of the pass.
+  using Mark = std::function<void(std::int64_t value, CUstream_st* stream)>;
+  /// Does `enqueue(mark)`, or what it did before; it must enqueue the same each time.
+  void run(const std::function<void(const Mark&)>& enqueue);
+  /// Calls reached(value) for each mark of the last run, in their order, once the device is there.
+  void follow(const std::function<void(std::int64_t value)>& reached);
 
  private:
-  struct Part {
-    CUgraphExec_st* graph = nullptr;  // null: enqueued plainly, or nothing
-    CUevent_st* event = nullptr;      // null for what follows the last cut
-    std::int64_t mark = 0;
+  struct Reached {
+    std::int64_t value = 0;
+    CUevent_st* event = nullptr;
   };
-  void record(std::size_t part, std::int64_t mark);
-  void begin_capture();
-  void end_capture(std::size_t part);
+  void record(std::size_t i, std::int64_t value, CUstream_st* stream, unsigned flags);
 
   CUstream_st* stream_;
   int runs_ = 0;
-  std::vector<Part> parts_;
+  CUgraphExec_st* graph_ = nullptr;
+  std::vector<Reached> marks_;
 };
 
 }  // namespace collbench

@@ -2,26 +2,10 @@
 
 #include "training/engines/gpu_for_all.inc"
 #include "training/engines/gpu_kernels.h"
+#include "training/engines/gpu_shortcut.inc"
 
 namespace collbench {
 namespace {
-
-// Which element of its source an element of a sum with a shortcut takes; -1: none.
-struct Shortcut {
-  SampleShape shape;
-  SampleShape source;
-
-  __device__ std::int64_t place(std::int64_t i) const {
-    const int step = source.height == shape.height && source.width == shape.width ? 1 : 2;
-    const std::int64_t c = i % shape.channels;
-    if (c >= source.channels) return -1;
-    const std::int64_t pixel = i / shape.channels;
-    const std::int64_t x = pixel % shape.width;
-    const std::int64_t y = pixel / shape.width % shape.height;
-    const std::int64_t sample = pixel / shape.width / shape.height;
-    return ((sample * source.height + y * step) * source.width + x * step) * source.channels + c;
-  }
-};
 
 // The first of the four inputs of an output of the pool, and the one that wins.
 struct PoolingWindow {
@@ -82,16 +66,86 @@ void gpu_relu(const float* in, float* out, std::int64_t count, CUstream_st* stre
   for_all(count, "relu", stream, [=] __device__(std::int64_t i) { out[i] = fmaxf(in[i], 0.0F); });
 }
 
+namespace {
+
+template <int width>
+struct ReluSlope {
+  const Floats<width>* out;
+  const Floats<width>* slope;
+  Floats<width>* in_slope;
+
+  __device__ void operator()(std::int64_t i) const {
+    const Floats<width> reached = out[i];
+    Floats<width> now = slope[i];
+    for (int k = 0; k < width; ++k) now.at[k] = reached.at[k] > 0 ? now.at[k] : 0.0F;
+    in_slope[i] = now;
+  }
+};
+
+template <int width>
+struct AddTo {
+  const Floats<width>* from;
+  Floats<width>* to;
+
+  __device__ void operator()(std::int64_t i) const {
+    const Floats<width> more = from[i];
+    Floats<width> now = to[i];
+    for (int k = 0; k < width; ++k) now.at[k] += more.at[k];
+    to[i] = now;
+  }
+};
+
+// The bias lies where it may not be read as one.
+template <int width>
+struct AddBias {
+  Floats<width>* rows;
+  const float* bias;
+  bool relu;
+
+  __device__ void operator()(std::int64_t i, int column) const {
+    Floats<width> now = rows[i];
+    for (int k = 0; k < width; ++k) {
+      now.at[k] += bias[column * width + k];
+      if (relu) now.at[k] = fmaxf(now.at[k], 0.0F);
+    }
+    rows[i] = now;
+  }
+};
+
+}  // namespace
+
 void gpu_relu_slope(const float* out, const float* slope, float* in_slope, std::int64_t count,
                     CUstream_st* stream) {
-  for_all(count, "gradient of relu", stream,
-          [=] __device__(std::int64_t i) { in_slope[i] = out[i] > 0 ? slope[i] : 0.0F; });
+  with_width(count, [&](auto width) {
+    const ReluSlope<width> body{packed<width>(out), packed<width>(slope), packed<width>(in_slope)};
+    for_all(count / width, "gradient of relu", stream, body);
+  });
 }
 
-void gpu_add_bias(float* rows, const float* bias, std::int64_t count, std::int64_t columns,
-                  CUstream_st* stream) {
-  for_all(count * columns, "bias", stream,
-          [=] __device__(std::int64_t i) { rows[i] += bias[i % columns]; });
+void gpu_add_bias(float* rows, const float* bias, bool relu, std::int64_t count,
+                  std::int64_t columns, CUstream_st* stream) {
+  with_width(columns, [&](auto width) {
+    for_rows(count, columns / width, "bias", stream,
+             AddBias<width>{packed<width>(rows), bias, relu});
+  });
+}
+
+void gpu_turn_kernels(const float* parameters, float* turned, const GpuArray<TurnedKernel>& kernels,
+                      std::int64_t end, CUstream_st* stream) {
+  const TurnedKernel* const all = kernels.data();
+  const auto count = static_cast<int>(kernels.size());
+  for_all(end, "kernels", stream, [=] __device__(std::int64_t i) {
+    int low = 0;
+    for (int high = count; high - low > 1;) {
+      const int middle = (low + high) / 2;
+      (all[middle].to <= i ? low : high) = middle;
+    }
+    const TurnedKernel kernel = all[low];
+    const auto at = static_cast<int>(i - kernel.to);
+    if (at >= kernel.depth * kernel.units) return;  // padding
+    const std::int64_t turned_at = at % kernel.units * kernel.depth + at / kernel.units;
+    turned[kernel.to + turned_at] = parameters[kernel.first + at];
+  });
 }
 
 void gpu_transpose(const float* in, float* out, std::int64_t rows, std::int64_t columns,
@@ -101,23 +155,29 @@ void gpu_transpose(const float* in, float* out, std::int64_t rows, std::int64_t 
 }
 
 void gpu_add(const float* from, float* to, std::int64_t count, CUstream_st* stream) {
-  for_all(count, "sum", stream, [=] __device__(std::int64_t i) { to[i] += from[i]; });
+  with_width(count, [&](auto width) {
+    for_all(count / width, "sum", stream, AddTo<width>{packed<width>(from), packed<width>(to)});
+  });
 }
 
-void gpu_max_pool(const float* in, float* out, const SampleShape& shape, std::int64_t samples,
-                  CUstream_st* stream) {
+void gpu_max_pool(const float* in, float* out, bool relu, const SampleShape& shape,
+                  std::int64_t samples, CUstream_st* stream) {
   const PoolingWindow pool = pool_of(shape);
-  for_all(pooled(shape, samples), "max pool", stream,
-          [=] __device__(std::int64_t i) { out[i] = in[pool.winner(in, pool.corner(i))]; });
+  for_all(pooled(shape, samples), "max pool", stream, [=] __device__(std::int64_t i) {
+    const float most = in[pool.winner(in, pool.corner(i))];
+    out[i] = relu ? fmaxf(most, 0.0F) : most;
+  });
 }
 
-void gpu_max_pool_slope(const float* in, const float* slope, float* in_slope,
+void gpu_max_pool_slope(const float* in, bool relu, const float* slope, float* in_slope,
                         const SampleShape& shape, std::int64_t samples, CUstream_st* stream) {
   const PoolingWindow pool = pool_of(shape);
   const auto bytes = static_cast<std::size_t>(samples * shape.size()) * sizeof(float);
   check_cuda(cudaMemsetAsync(in_slope, 0, bytes, stream), "cudaMemsetAsync");
-  for_all(pooled(shape, samples), "gradient of max pool", stream,
-          [=] __device__(std::int64_t i) { in_slope[pool.winner(in, pool.corner(i))] = slope[i]; });
+  for_all(pooled(shape, samples), "gradient of max pool", stream, [=] __device__(std::int64_t i) {
+    const std::int64_t winner = pool.winner(in, pool.corner(i));
+    in_slope[winner] = relu && in[winner] <= 0 ? 0.0F : slope[i];
+  });
 }
 
 void gpu_global_average(const float* in, float* out, const SampleShape& shape, std::int64_t samples,

@@ -13,13 +13,18 @@ namespace {
 class GpuDense final : public Layer<float> {
  public:
   GpuDense(const Stage& stage, LayerMemory<float> memory, GpuMath& math)
-      : depth_(stage.in.size()), units_(stage.spec.units), memory_(memory), math_(math) {}
+      : depth_(stage.in.size()),
+        units_(stage.spec.units),
+        relu_(stage.relu),
+        memory_(memory),
+        math_(math) {}
 
   void forward(const LayerPass<float>& pass) override {
     math_.product({pass.in}, {kernel()}, pass.out, pass.samples, units_, depth_);
-    gpu_add_bias(pass.out, memory_.parameters, pass.samples, units_, math_.stream());
+    gpu_add_bias(pass.out, memory_.parameters, relu_, pass.samples, units_, math_.stream());
   }
   void backward_parameters(const LayerPass<float>& pass, float* slope) override {
+    if (relu_) gpu_relu_slope(pass.out, slope, slope, pass.samples * units_, math_.stream());
     math_.column_sums(slope, memory_.gradients, pass.samples, units_);
     math_.product({pass.in, true}, {slope}, memory_.gradients + units_, depth_, units_,
                   pass.samples);
@@ -32,6 +37,7 @@ class GpuDense final : public Layer<float> {
   const float* kernel() const { return memory_.parameters + units_; }
   std::int64_t depth_;
   std::int64_t units_;
+  bool relu_;
   LayerMemory<float> memory_;
   GpuMath& math_;
 };
@@ -40,37 +46,48 @@ class GpuDense final : public Layer<float> {
 // is the other transposed.
 class GpuConv3x3 final : public Layer<float> {
  public:
-  GpuConv3x3(const Stage& stage, LayerMemory<float> memory, GpuMath& math)
+  GpuConv3x3(const Stage& stage, LayerMemory<float> memory, const float* turned, GpuLanes& lanes)
       : stage_(stage),
         depth_(std::int64_t{9} * stage.in.channels),
         units_(stage.spec.units),
         pixels_(std::int64_t{stage.out.height} * stage.out.width),
         bias_(stage.spec.bias ? units_ : 0),
         memory_(memory),
-        math_(math),
-        turned_(depth_ * units_),
+        turned_(turned),
+        lanes_(lanes),
         turned_slope_(depth_ * units_) {}
 
   void forward(const LayerPass<float>& pass) override {
-    gpu_transpose(memory_.parameters + bias_, turned_.data(), depth_, units_, math_.stream());
-    convolution(pass.samples).forward(pass.in, turned_.data(), pass.out);
-    if (bias_ == 0) return;
-    gpu_add_bias(pass.out, memory_.parameters, pass.samples * pixels_, units_, math_.stream());
+    CUstream_st* const stream = lanes_.chain().stream();
+    convolution(pass.samples).forward(pass.in, turned_, pass.out);
+    const std::int64_t rows = pass.samples * pixels_;
+    if (bias_ > 0) {
+      gpu_add_bias(pass.out, memory_.parameters, stage_.relu, rows, units_, stream);
+    } else if (stage_.relu) {
+      gpu_relu(pass.out, pass.out, rows * units_, stream);
+    }
   }
   void backward_parameters(const LayerPass<float>& pass, float* slope) override {
-    if (bias_ > 0) math_.column_sums(slope, memory_.gradients, pass.samples * pixels_, units_);
+    const std::int64_t rows = pass.samples * pixels_;
+    if (stage_.relu) {
+      gpu_relu_slope(pass.out, slope, slope, rows * units_, lanes_.chain().stream());
+    }
+    lanes_.fork();
+    GpuMath& beside = lanes_.beside();
+    if (bias_ > 0) beside.column_sums(slope, memory_.gradients, rows, units_);
     convolution(pass.samples).kernel_slope(pass.in, slope, turned_slope_.data());
-    gpu_transpose(turned_slope_.data(), memory_.gradients + bias_, units_, depth_, math_.stream());
+    lanes_.reads_beside(slope);
+    gpu_transpose(turned_slope_.data(), memory_.gradients + bias_, units_, depth_, beside.stream());
   }
   void backward_data(const LayerPass<float>& pass, const float* slope, float* in_slope) override {
-    convolution(pass.samples).in_slope(slope, turned_.data(), in_slope);
+    convolution(pass.samples).in_slope(slope, turned_, in_slope);
   }
 
  private:
   // One for each size of batch, of which there are few: that of a step and of its ragged end.
   GpuConvolution& convolution(std::int64_t samples) {
     std::unique_ptr<GpuConvolution>& found = convolutions_[samples];
-    if (!found) found = math_.convolution(stage_, samples);
+    if (!found) found = lanes_.chain().convolution(stage_, samples, lanes_.beside());
     return *found;
   }
 
@@ -80,38 +97,29 @@ class GpuConv3x3 final : public Layer<float> {
   std::int64_t pixels_;
   std::int64_t bias_;  // elements of it
   LayerMemory<float> memory_;
-  GpuMath& math_;
-  GpuArray<float> turned_;
+  const float* turned_;
+  GpuLanes& lanes_;
   GpuArray<float> turned_slope_;
   std::map<std::int64_t, std::unique_ptr<GpuConvolution>> convolutions_;
 };
 
-class GpuBatchNorm final : public Layer<float> {
+class GpuBatchNormLayer final : public Layer<float> {
  public:
-  GpuBatchNorm(const Stage& stage, LayerMemory<float> memory, GpuMath& math)
-      : places_(std::int64_t{stage.out.height} * stage.out.width),
-        memory_(memory),
-        stream_(math.stream()),
-        state_(stage.out.channels) {}
+  GpuBatchNormLayer(const Stage& stage, LayerMemory<float> memory, GpuMath& math)
+      : norm_(stage, memory.parameters, memory.gradients, memory.statistics, math.stream()) {}
 
   void forward(const LayerPass<float>& pass) override {
-    gpu_batch_norm(state_, pass.training, pass.in, pass.out, pass.samples * places_,
-                   memory_.parameters, memory_.statistics, stream_);
+    norm_.forward(pass.training, pass.in, pass.shortcut, pass.out, pass.samples);
   }
   void backward_parameters(const LayerPass<float>& pass, float* slope) override {
-    gpu_batch_norm_parameter_slopes(state_, pass.in, slope, pass.samples * places_,
-                                    memory_.gradients, stream_);
+    norm_.parameter_slopes(pass.in, pass.out, slope, pass.samples);
   }
   void backward_data(const LayerPass<float>& pass, const float* slope, float* in_slope) override {
-    gpu_batch_norm_in_slope(state_, pass.in, slope, in_slope, pass.samples * places_,
-                            memory_.parameters, stream_);
+    norm_.in_slope(pass.in, slope, in_slope, pass.samples);
   }
 
  private:
-  std::int64_t places_;  // of a sample
-  LayerMemory<float> memory_;
-  CUstream_st* stream_;
-  GpuBatchNormState state_;
+  GpuBatchNorm norm_;
 };
 
 class GpuWeightless : public Layer<float> {
@@ -138,10 +146,10 @@ class GpuMaxPool2x2 final : public GpuWeightless {
  public:
   using GpuWeightless::GpuWeightless;
   void forward(const LayerPass<float>& pass) override {
-    gpu_max_pool(pass.in, pass.out, stage_.in, pass.samples, stream_);
+    gpu_max_pool(pass.in, pass.out, stage_.relu, stage_.in, pass.samples, stream_);
   }
   void backward_data(const LayerPass<float>& pass, const float* slope, float* in_slope) override {
-    gpu_max_pool_slope(pass.in, slope, in_slope, stage_.in, pass.samples, stream_);
+    gpu_max_pool_slope(pass.in, stage_.relu, slope, in_slope, stage_.in, pass.samples, stream_);
   }
 };
 
@@ -171,14 +179,15 @@ class GpuAdd final : public GpuWeightless {
 }  // namespace
 
 std::unique_ptr<Layer<float>> make_gpu_layer(const Stage& stage, LayerMemory<float> memory,
-                                             GpuMath& math) {
+                                             const float* turned, GpuLanes& lanes) {
+  GpuMath& math = lanes.chain();
   switch (stage.spec.kind) {
     case LayerKind::dense:
       return std::make_unique<GpuDense>(stage, memory, math);
     case LayerKind::conv3x3:
-      return std::make_unique<GpuConv3x3>(stage, memory, math);
+      return std::make_unique<GpuConv3x3>(stage, memory, turned, lanes);
     case LayerKind::batch_norm:
-      return std::make_unique<GpuBatchNorm>(stage, memory, math);
+      return std::make_unique<GpuBatchNormLayer>(stage, memory, math);
     case LayerKind::relu:
       return std::make_unique<GpuRelu>(stage, math);
     case LayerKind::max_pool2x2:

@@ -1,17 +1,17 @@
-// The layers of the engine on GPUs: those of layer.h, on pointers of the device, enqueued on one
-// stream.
+// The layers of the engine on GPUs: those of layer.h, on pointers of the device, enqueued.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
-#include "training/engines/gpu_math.h"
+#include "training/engines/gpu_lanes.h"
 #include "training/engines/layer.h"
 
 namespace collbench {
 
-/// Of a stage that is not fused with others. `math` must outlive it. Throws as GpuMath does.
+/// `turned` is where the kernel of a convolution lies as cuDNN takes it (gpu_turn_kernels). `lanes`
+/// must outlive the layer. Throws as GpuMath does.
 std::unique_ptr<Layer<float>> make_gpu_layer(const Stage& stage, LayerMemory<float> memory,
-                                             GpuMath& math);
+                                             const float* turned, GpuLanes& lanes);
 
 }  // namespace collbench

@@ -140,8 +140,10 @@ constexpr float zero = 0;
 
 class CudnnConvolution final : public GpuConvolution {
  public:
-  CudnnConvolution(cudnnHandle_t handle, const Stage& stage, std::int64_t samples, int device)
+  CudnnConvolution(cudnnHandle_t handle, cudnnHandle_t beside, const Stage& stage,
+                   std::int64_t samples, int device)
       : handle_(handle),
+        beside_(beside),
         kernel_(described(call_.cudnnCreateFilterDescriptor, call_.cudnnDestroyFilterDescriptor)),
         convolution_(described(call_.cudnnCreateConvolutionDescriptor,
                                call_.cudnnDestroyConvolutionDescriptor)),
@@ -165,10 +167,13 @@ class CudnnConvolution final : public GpuConvolution {
     filter_ =
         choose<cudnnConvolutionBwdFilterAlgoPerf_t>("kernel", [&](int most, int* n, auto* all) {
           call_.cudnnGetConvolutionBackwardFilterAlgorithm_v7(
-              handle_, in_.get(), out_.get(), convolution_.get(), kernel_.get(), most, n, all);
+              beside_, in_.get(), out_.get(), convolution_.get(), kernel_.get(), most, n, all);
         });
-    const std::size_t most = std::max({forward_.memory, data_.memory, filter_.memory});
-    workspace_ = allocate_on_cuda(device, Bytes{static_cast<std::int64_t>(most)});
+    const auto allocate = [device](std::size_t bytes) {
+      return allocate_on_cuda(device, Bytes{static_cast<std::int64_t>(bytes)});
+    };
+    workspace_ = allocate(std::max(forward_.memory, data_.memory));
+    workspace_beside_ = allocate(filter_.memory);
   }
 
   void forward(const float* in, const float* kernel, float* out) override {
@@ -179,8 +184,8 @@ class CudnnConvolution final : public GpuConvolution {
   }
   void kernel_slope(const float* in, const float* slope, float* kernel_slope) override {
     use(filter_);
-    call_.cudnnConvolutionBackwardFilter(handle_, &one, in_.get(), in, out_.get(), slope,
-                                         convolution_.get(), filter_.algo, workspace_.get(),
+    call_.cudnnConvolutionBackwardFilter(beside_, &one, in_.get(), in, out_.get(), slope,
+                                         convolution_.get(), filter_.algo, workspace_beside_.get(),
                                          filter_.memory, &zero, kernel_.get(), kernel_slope);
   }
   void in_slope(const float* slope, const float* kernel, float* in_slope) override {
@@ -214,6 +219,7 @@ class CudnnConvolution final : public GpuConvolution {
 
   const Functions& call_ = functions();
   cudnnHandle_t handle_;
+  cudnnHandle_t beside_;
   std::shared_ptr<cudnnFilterStruct> kernel_;
   std::shared_ptr<cudnnConvolutionStruct> convolution_;
   TensorDescriptor in_;
@@ -222,6 +228,7 @@ class CudnnConvolution final : public GpuConvolution {
   cudnnConvolutionBwdDataAlgoPerf_t data_{};
   cudnnConvolutionBwdFilterAlgoPerf_t filter_{};
   std::shared_ptr<std::byte> workspace_;
+  std::shared_ptr<std::byte> workspace_beside_;
 };
 
 }  // namespace
@@ -298,8 +305,10 @@ void GpuMath::column_sums(const float* in, float* out, std::int64_t rows, std::i
                              reinterpret_cast<const float*>(parts_->ones.get()), 1, &zero, out, 1);
 }
 
-std::unique_ptr<GpuConvolution> GpuMath::convolution(const Stage& stage, std::int64_t samples) {
-  return std::make_unique<CudnnConvolution>(parts_->dnn, stage, samples, parts_->device);
+std::unique_ptr<GpuConvolution> GpuMath::convolution(const Stage& stage, std::int64_t samples,
+                                                     GpuMath& beside) {
+  return std::make_unique<CudnnConvolution>(parts_->dnn, beside.parts_->dnn, stage, samples,
+                                            parts_->device);
 }
 
 }  // namespace collbench

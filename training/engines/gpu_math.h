@@ -51,7 +51,9 @@ class GpuMath {
   /// out[c] = the sum of in[r][c] over the rows.
   void column_sums(const float* in, float* out, std::int64_t rows, std::int64_t columns);
 
-  std::unique_ptr<GpuConvolution> convolution(const Stage& stage, std::int64_t samples);
+  /// Whose gradients of kernels are enqueued with `beside`. Both must outlive it.
+  std::unique_ptr<GpuConvolution> convolution(const Stage& stage, std::int64_t samples,
+                                              GpuMath& beside);
 
  private:
   class Parts;

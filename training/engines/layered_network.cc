@@ -79,7 +79,7 @@ Region region(AlignedArray<T>& values) {
 }
 
 template <class T>
-ShortcutSlopes<T> shortcut_slopes() {
+SlopeWork<T> slope_work() {
   const auto add = [](const T* __restrict from, T* __restrict to, std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
   };
@@ -105,7 +105,7 @@ class LayeredNetwork final : public Network {
         gradients_(parameters_of(model)),
         statistics_(elements_of(statistics_of(model))),
         chain_(model, samples, fused, {parameters_.data(), gradients_.data(), statistics_.data()},
-               make_layer, shortcut_slopes<T>()) {}
+               make_layer, slope_work<T>()) {}
 
   Region parameters() override { return region(parameters_); }
   Region gradients() override { return region(gradients_); }

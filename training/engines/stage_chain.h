@@ -13,12 +13,14 @@
 
 namespace collbench {
 
-/// What is done with the gradients of shortcuts, where the values lie.
+/// What is done with the gradients of values and of shortcuts, where they lie.
 template <class T>
-struct ShortcutSlopes {
+struct SlopeWork {
   std::function<void(const T* from, T* to, std::int64_t count)> add;  // to += from
   /// The gradient of the shortcut's source, from that of the stage's outcome.
   std::function<void(const Stage& stage, const T* slope, T* to, std::int64_t samples)> spread;
+  /// Before a gradient is written where there was another; may be empty.
+  std::function<void(const T* memory)> reuse{};
 };
 
 /// `Array` is an array of T in the memory that layers work on. Thread safety: one thread.
@@ -28,8 +30,8 @@ class StageChain {
   /// For batches of up to `samples`. `flat` is where the vectors of all layers begin; the
   /// statistics get the values that they start with. Throws as shapes_of() does.
   StageChain(const Model& model, std::int64_t samples, bool fused, const LayerMemory<T>& flat,
-             const LayerMaker<T>& make_layer, ShortcutSlopes<T> shortcuts)
-      : stages_(stages_of(model, fused)), shortcuts_(std::move(shortcuts)) {
+             const LayerMaker<T>& make_layer, SlopeWork<T> slope_work)
+      : stages_(stages_of(model, fused)), slope_work_(std::move(slope_work)) {
     const std::vector<Tensor> statistics = statistics_of(model);
     for (const Tensor& tensor : statistics) {
       std::fill_n(flat.statistics + tensor.first, tensor.count, static_cast<T>(tensor.start));
@@ -71,7 +73,7 @@ class StageChain {
       const Stage& stage = stages_[i];
       const LayerPass<T> pass = pass_of(i, samples, true);
       if (kept_for == static_cast<int>(i) + 1) {
-        shortcuts_.add(kept, slope, samples * stage.out.size());
+        slope_work_.add(kept, slope, samples * stage.out.size());
         kept = nullptr;
       }
       announce(i);
@@ -85,7 +87,7 @@ class StageChain {
         kept_for = stage.shortcut;
         if (stage.shortcut_shape != stage.out) {
           kept = unused(slope, next);
-          shortcuts_.spread(stage, slope, kept, samples);
+          slope_work_.spread(stage, slope, kept, samples);
         }
       }
       slope = next;
@@ -122,14 +124,15 @@ class StageChain {
 
   /// Memory for a gradient, other than these.
   T* unused(const T* first, const T* second) {
-    return std::find_if(
-               std::begin(slopes_), std::end(slopes_),
-               [&](Array& slope) { return slope.data() != first && slope.data() != second; })
-        ->data();
+    T* const found = std::find_if(std::begin(slopes_), std::end(slopes_), [&](Array& slope) {
+                       return slope.data() != first && slope.data() != second;
+                     })->data();
+    if (slope_work_.reuse) slope_work_.reuse(found);
+    return found;
   }
 
   std::vector<Stage> stages_;
-  ShortcutSlopes<T> shortcuts_;
+  SlopeWork<T> slope_work_;
   std::vector<std::unique_ptr<Layer<T>>> layers_;  // of the stages
   std::vector<Range> parameters_;                  // of the stages; 0 to 0 without any
   ParametersNeeded needed_;
