@@ -62,7 +62,7 @@ LatePlan synthesise_late(const Topology& topology, const Delays& delays, Bytes b
   for (int i = 0; i < 3; ++i) {
     const double times =
         after > 0 ? std::clamp(delay / after, least_times, most_times) : most_times;
-    auto [packing, whole, even] = pack_late_trees(topology, {ranks, times}, equal_trees);
+    auto [packing, whole, fewer] = pack_late_trees(topology, {ranks, times}, equal_trees);
     const TreePacking& played = whole.trees.empty() ? packing : whole;
     const double early = played.early_seconds_per_byte * size;
     after = played.seconds_per_byte * size;
@@ -72,7 +72,7 @@ LatePlan synthesise_late(const Topology& topology, const Delays& delays, Bytes b
     late.after = Seconds{all};
     late.plan.packing = std::move(packing);
     late.plan.whole = std::move(whole);
-    late.plan.even = std::move(even);
+    late.plan.fewer = std::move(fewer);
   }
   return late;
 }

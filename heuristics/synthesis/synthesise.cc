@@ -153,7 +153,7 @@ SynthesisedPlan synthesise(const Topology& topology, CollectiveKind goal, int eq
   return {.certificate = std::move(certificate),
           .packing = std::move(packed.packing),
           .whole = std::move(packed.whole),
-          .even = std::move(packed.even),
+          .fewer = std::move(packed.fewer),
           .least_by_any_ways = least_by_any_ways};
 }
 
@@ -182,10 +182,12 @@ Playing playing(const SynthesisedPlan& plan, Bytes bytes, int tracks) {
   const auto with = [&](const TreePacking& packing) {
     return Playing{&packing, pipelining_for(network, packing, bytes, plan.message, tracks)};
   };
-  const Playing full = with(plan.played());
-  if (plan.even.trees.empty()) return full;
-  const Playing even = with(plan.even);
-  return even.pipelining.time < full.pipelining.time ? even : full;
+  Playing best = with(plan.played());
+  for (const TreePacking& packing : plan.fewer) {
+    const Playing fewer = with(packing);
+    if (fewer.pipelining.time < best.pipelining.time) best = fewer;
+  }
+  return best;
 }
 
 Schedule to_schedule(const SynthesisedPlan& plan, Bytes bytes, int tracks) {

@@ -21,8 +21,8 @@ namespace collbench {
 struct SynthesisedPlan {
   Certificate certificate;
   TreePacking packing;
-  TreePacking whole{};  // as pack_trees() has it, as `even`
-  TreePacking even{};
+  TreePacking whole{};  // as pack_trees() has it, as `fewer`
+  std::vector<TreePacking> fewer{};
   std::optional<StepSearch> steps{};    // what a solver was asked for besides, and
   bool plays_steps = false;             // whether it is faster than the trees
   MessageTimes message{};               // what decides which of the trees small vectors play

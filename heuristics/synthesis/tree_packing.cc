@@ -259,7 +259,7 @@ Packings pack_trees(const Topology& topology, CollectiveKind goal, double target
     const bool is_better =
         !large.trees.empty() &&
         (!is_even || large.seconds_per_byte < even.seconds_per_byte * (1 - whole_tolerance));
-    if (is_better) return {std::move(large), {}, std::move(even)};
+    if (is_better) return {std::move(large), {}, {std::move(even)}};
     if (is_even) return {std::move(even), {}};
   }
   Packer packer(topology, goal);
@@ -279,13 +279,20 @@ Packings pack_trees(const Topology& topology, CollectiveKind goal, double target
         packed.whole.seconds_per_byte > enough
             ? others_time < packed.whole.seconds_per_byte
             : others_time <= enough && other.trees.size() < packed.whole.trees.size();
-    if (is_better) packed.whole = std::move(other);
+    if (is_better) std::swap(packed.whole, other);
+    if (other.trees.size() < packed.whole.trees.size() && !other.trees.empty()) {
+      packed.fewer.push_back(std::move(other));
+    }
   }
   const double found =
       packed.whole.trees.empty() ? packed.packing.seconds_per_byte : packed.whole.seconds_per_byte;
   if (!is_even || (equal_trees > 0 && std::ssize(even.trees) > equal_trees)) return packed;
   const bool is_as_good = even.seconds_per_byte <= found * (1 + whole_tolerance);
-  (is_as_good ? packed.whole : packed.even) = std::move(even);
+  if (is_as_good) {
+    packed.whole = std::move(even);
+  } else {
+    packed.fewer.push_back(std::move(even));
+  }
   return packed;
 }
 

@@ -53,12 +53,12 @@ struct TreePacking {
 /// trees (whole_trees.h). Empty where they pass one each, or the packing is of equal trees already,
 /// as on networks that look alike from many ranks (alike_trees.h).
 ///
-/// `even`, where it is not empty, fills links less evenly, but has few and shallow trees, a
-/// multiple of the ranks: for vectors whose time is less that of bytes than that of messages.
+/// Those of `fewer` fill links less evenly, but with fewer trees, cut into more pieces each: for
+/// vectors whose time is less that of bytes than that of messages.
 struct Packings {
   TreePacking packing;
   TreePacking whole;
-  TreePacking even{};
+  std::vector<TreePacking> fewer{};
 };
 
 /// Packs until the time is within 0.05 % of `target` (seconds per byte, a bound) or cannot be
