@@ -100,6 +100,8 @@ Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, 
   constexpr double usual_messages = 4e6;  // of a schedule
   constexpr double bytes_each = 64;       // of a larger vector more, up to four times as many
   constexpr double least_bytes = 1024;    // of a piece
+  constexpr double more_filling = 2;      // times as many, and half as large, where nothing but
+  constexpr double fills_well = 1.008;    // bytes takes time and filling more than this of it
   constexpr double well_filled = 150;     // pieces per hop: filling then costs some thousandths
   constexpr double ill_filled = 16;       // the least where there are too many messages
   constexpr double worth_more = 5e-4;     // of the time: what more pieces have to gain
@@ -121,14 +123,16 @@ Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, 
   const double most =
       std::max(1.0, std::min(std::max(most_messages / edges, ill_filled * way),
                              static_cast<double>(bytes.count) / (least_bytes * trees)));
+  const double most_at_all = is_plain ? more_filling * most : most;
   std::vector<int> counts{1};
   if (tracks_asked > 0) counts = {tracks_asked};
   if (tracks_asked == 0 && !is_plain) counts = {1, 8, 16};
   Pipelining best;
   double least = std::numeric_limits<double>::infinity();
   for (const int tracks : counts) {
-    for (double turns = 1; turns * tracks <= most && turns <= well_filled * way;
+    for (double turns = 1; turns * tracks <= most_at_all && turns <= well_filled * way;
          turns = std::ceil(turns * 1.05)) {
+      if (turns * tracks > most && least <= fills_well * seconds) break;
       const double pieces = turns * tracks;
       const double rounds = costs.rounds(static_cast<int>(turns));
       const double alone = latency + seconds / pieces;

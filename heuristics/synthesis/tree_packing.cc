@@ -28,8 +28,8 @@ constexpr int most_whole_trees = 512;
 constexpr int most_grown_trees = 1024;
 constexpr double whole_tolerance = 0.002;
 constexpr double grown_tolerance = 0.005;
-constexpr int few_grown_trees = 256;      // with which schedules are made soon
-constexpr double effort_for_fewer = 0.1;  // of the search for fewer
+constexpr int few_grown_trees = 256;       // with which schedules are made soon
+constexpr double effort_for_fewer = 0.05;  // of the search for fewer
 constexpr double lp_tolerance = 5e-4;
 // How much of the prices at which trees are asked for is the linear program's; the rest is that of
 // the best bound so far.

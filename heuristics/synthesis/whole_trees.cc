@@ -12,7 +12,7 @@ namespace collbench {
 namespace {
 
 constexpr double steepness[] = {30, 120, 500, 2000};
-constexpr double most_work = 4e8;  // loads of trees to look at: some seconds
+constexpr double most_work = 8e8;  // loads of trees to look at: some seconds
 // Of a time: more trees leave fewer pieces for each, and so longer filling.
 constexpr double each_tree_costs = 3e-5;
 // Of a time, if all links are full: real messages are never quite on time, and where a link has
@@ -23,7 +23,7 @@ constexpr double most_asked = 24000;     // over the ranks: for trees, at each m
 constexpr double depth_strain = 0.05;    // of a hop of a tree: a full link has 1
 constexpr double steep_for_edges = 500;  // from there on edges are moved
 constexpr int few_multiples = 16;        // trees: soon tried
-constexpr int idle_passes = 3;           // over all trees: then moving them is over
+constexpr int idle_passes = 10;          // over all trees: then moving them is over
 constexpr std::size_t most_recent = 300;
 constexpr std::size_t most_tried = 12;  // trees given up, and taken instead, per step
 
