@@ -103,5 +103,16 @@ TEST(AlikeTrees, SmallVectorsArePlayedByFewTreesLargeOnesByThoseThatFillTheLinks
   EXPECT_TRUE(verify_allreduce(to_schedule(plan, Bytes{1 << 20})).ok());
 }
 
+TEST(AlikeTrees, FewTreesThatASearchFoundPlayWhatManyWouldFillBadly) {
+  const Topology star = shipped_network("star_8_slow_0p75");
+  const SynthesisedPlan plan = synthesise(star, CollectiveKind::all_reduce);
+  constexpr Bytes size{1 << 18};
+  const TreePacking& many = plan.played();
+  EXPECT_LT(4 * playing(plan, size).packing->trees.size(), many.trees.size());
+  const Schedule by_many = packed_schedule(many, pipelining_for(star, many, size), "synth");
+  EXPECT_LT(simulated_over_bound(plan, to_schedule(plan, size), size),
+            0.95 * simulated_over_bound(plan, by_many, size));
+}
+
 }  // namespace
 }  // namespace collbench
