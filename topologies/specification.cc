@@ -297,8 +297,7 @@ DescribedMachine from_name(const Specification& spec, const std::vector<std::str
   for (const NetworkFamily& shape : shapes) known.emplace_back(shape.name);
   for (const ShippedFile& file : shipped_files()) known.emplace_back(file.name);
   spec.refuse(
-      fmt::format("unknown name '{}'; `collbench topo list` shows all, a file ends in "
-                  ".toml.{}",
+      fmt::format("unknown name '{}', and no file; `collbench topo list` shows all names.{}",
                   spec.head[0], did_you_mean(spec.head[0], known)));
 }
 

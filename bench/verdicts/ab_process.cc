@@ -163,6 +163,10 @@ std::optional<RecordFile> AbRunner::measure(const AbTask& task) {
     throw TransportError(fmt::format("{} {}; it was told: {}", name, *end,
                                      fmt::join(words.begin() + 1, words.end(), " ")));
   }
+  require(std::filesystem::exists(path),
+          fmt::format("{} wrote no records to --json: it is no collbench. --read says what other "
+                      "benchmarks print",
+                      name));
   RecordFile file = read_records(path);
   keep_asked(file, task);
   return file;

@@ -148,6 +148,9 @@ TEST_F(VerdictsTest, AHeadThatFailsSaysWhichAndHow) {
   EXPECT_EQ(failed.code, 5);
   EXPECT_THAT(failed.err, ContainsRegex("head \\(.*/head\\) exited with code 5"));
   EXPECT_EQ(ab("/no/such/program", {}).code, 4);
+  const CommandOutcome other = ab("/bin/true", {});
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.err, HasSubstr("(/bin/true) wrote no records to --json"));
 }
 
 TEST_F(VerdictsTest, BadInputIsNamed) {
