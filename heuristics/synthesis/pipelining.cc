@@ -120,10 +120,10 @@ Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, 
       std::clamp(is_plain ? static_cast<double>(bytes.count) / bytes_each : 0, usual_messages,
                  4 * usual_messages);
   const double edges = trees * 2 * packing.ranks;
-  const double most =
-      std::max(1.0, std::min(std::max(most_messages / edges, ill_filled * way),
-                             static_cast<double>(bytes.count) / (least_bytes * trees)));
-  const double most_at_all = is_plain ? more_filling * most : most;
+  const double room = std::min(std::max(most_messages / edges, ill_filled * way),
+                               static_cast<double>(bytes.count) / (least_bytes * trees));
+  const double most = std::max(1.0, room);
+  const double most_at_all = std::max(1.0, is_plain ? more_filling * room : room);
   std::vector<int> counts{1};
   if (tracks_asked > 0) counts = {tracks_asked};
   if (tracks_asked == 0 && !is_plain) counts = {1, 8, 16};
