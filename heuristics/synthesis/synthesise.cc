@@ -136,7 +136,9 @@ SynthesisedPlan synthesise(const Topology& topology, CollectiveKind goal, int eq
   const double enough =
       is_free ? target * (1 + worth_ways) : std::numeric_limits<double>::infinity();
   Packings packed = pack_trees(topology, goal, target, equal_trees, enough);
-  const double one_way = packed.packing.seconds_per_byte;
+  const double one_way = packed.whole.trees.empty() ? packed.packing.seconds_per_byte
+                                                    : std::min(packed.packing.seconds_per_byte,
+                                                               packed.whole.seconds_per_byte);
   double least_by_any_ways = 0;
   if (one_way > enough) {
     const double better = one_way * (1 - worth_ways);

@@ -9,9 +9,11 @@
 
 #include "core/error.h"
 #include "heuristics/synthesis/alike_trees.h"
+#include "heuristics/synthesis/capacity_graph.h"
 #include "heuristics/synthesis/grown_trees.h"
 #include "heuristics/synthesis/linear_program.h"
 #include "heuristics/synthesis/message_ways.h"
+#include "heuristics/synthesis/pipelining.h"
 #include "heuristics/synthesis/rank_paths.h"
 #include "heuristics/synthesis/spanning_trees.h"
 #include "heuristics/synthesis/tree_pricing.h"
@@ -43,22 +45,20 @@ class Packer {
 
   TreePacking pack(double target, double tolerance) {
     solve(target, tolerance);
-    std::vector<PackedTree> weighted;
-    for (std::size_t c = 0; c < weights_.size(); ++c) {
-      if (weights_[c] < least_weight / pricer_.roots()) continue;
-      weighted.push_back(pricer_.trees()[c]);
-      weighted.back().weight = weights_[c];
-    }
-    TreePacking packing = pricer_.packing(std::move(weighted));
+    TreePacking packing = pricer_.packing(weighted());
     packing.least_by_routes = bound_ / pricer_.total();
     return packing;
   }
 
-  /// The time by the ways that trees were asked for with, and what no ways can beat.
-  std::pair<double, double> pack_over_any_ways(double target, double tolerance) {
-    solve(target, tolerance);
-    return {fullest(weights_) / pricer_.total(), bound_ / pricer_.total()};
+  /// The same where ways are chosen; its time is that by the ways that trees were asked for with.
+  TreePacking pack_over_any_ways(double target, double tolerance) {
+    TreePacking packing = pack(target, tolerance);
+    packing.seconds_per_byte = fullest(weights_) / pricer_.total();
+    return packing;
   }
+
+  /// Whether trees are shared by all roots, so that others may be faster.
+  bool shares_trees() const { return pricer_.shares_trees(); }
 
   /// The last packing by equally heavy trees, the fewest that take `seconds_per_byte` within
   /// `tolerance`.
@@ -80,6 +80,16 @@ class Packer {
   }
 
  private:
+  std::vector<PackedTree> weighted() const {
+    std::vector<PackedTree> trees;
+    for (std::size_t c = 0; c < weights_.size(); ++c) {
+      if (weights_[c] < least_weight / pricer_.roots()) continue;
+      trees.push_back(pricer_.trees()[c]);
+      trees.back().weight = weights_[c];
+    }
+    return trees;
+  }
+
   void solve(double target, double tolerance) {
     // Prices at which a link costs as much as all its capacity does of all: cost is then a bound.
     std::vector<double> center(pricer_.capacity().size(), 1);
@@ -264,7 +274,7 @@ Packings pack_trees(const Topology& topology, CollectiveKind goal, double target
   }
   Packer packer(topology, goal);
   Packings packed{packer.pack(target, lp_tolerance), {}};
-  if (packed.packing.seconds_per_byte > worth_whole) return packed;
+  if (packed.packing.seconds_per_byte > worth_whole && !packer.shares_trees()) return packed;
   if (equal_trees > 0 || !is_direct(topology, packed.packing)) {
     const double time = packed.packing.seconds_per_byte;
     TreePacking other = grown(time);
@@ -296,27 +306,67 @@ Packings pack_trees(const Topology& topology, CollectiveKind goal, double target
   return packed;
 }
 
-RoutedPacking pack_with_ways(const Topology& topology, CollectiveKind goal, double target,
-                             int equal_trees, double enough) {
-  Packer packer(topology, goal, {}, WayChoice::cheapest);
-  const auto [time, best] = packer.pack_over_any_ways(target, lp_tolerance);
-  if (time > enough) {
-    RoutedPacking none;
-    none.packing.least_by_routes = best;
-    return none;
-  }
-  // Links that equal trees fill unevenly by one way each are evened out by several.
-  const auto time_over_ways = [&](const std::vector<PackedTree>& trees) {
-    return seconds_per_byte(topology.with_ways(message_ways(topology, trees)), trees);
-  };
-  RoutedPacking made{.packing = packer.pack_whole(
-                         target, whole_tolerance, equal_trees, 1, [&](const auto& counts) {
-                           return time_over_ways(packer.packing_of(counts).trees);
-                         })};
+namespace {
+
+// As a schedule of a large vector plays it.
+Seconds time_of_large(const Topology& topology, const RoutedPacking& routed) {
+  constexpr Bytes large{1 << 30};
+  return pipelining_for(topology.with_ways(routed.ways), routed.packing, large).time;
+}
+
+RoutedPacking with_message_ways(const Topology& topology, TreePacking packing) {
+  RoutedPacking made{.packing = std::move(packing)};
   made.ways = message_ways(topology, made.packing.trees);
   made.packing.seconds_per_byte =
       seconds_per_byte(topology.with_ways(made.ways), made.packing.trees);
   return made;
+}
+
+// Of each pair the way that carries most.
+Ways main_ways(Ways ways) {
+  for (auto& [pair, of_pair] : ways) {
+    Way most = *std::ranges::max_element(of_pair, {}, &Way::share);
+    most.share = 1;
+    of_pair.assign(1, std::move(most));
+  }
+  return ways;
+}
+
+}  // namespace
+
+RoutedPacking pack_with_ways(const Topology& topology, CollectiveKind goal, double target,
+                             int equal_trees, double enough) {
+  if (goal == CollectiveKind::reduce_scatter && capacity_graph(topology).is_bidirectional()) {
+    RoutedPacking turned =
+        pack_with_ways(topology, CollectiveKind::all_gather, target, equal_trees, enough);
+    turned.packing.goal = goal;
+    for (PackedTree& tree : turned.packing.trees) std::swap(tree.reduce, tree.broadcast);
+    return turned.ways.empty() ? turned : with_message_ways(topology, std::move(turned.packing));
+  }
+  Packer packer(topology, goal, {}, WayChoice::cheapest);
+  const TreePacking weighted = packer.pack_over_any_ways(target, lp_tolerance);
+  if (weighted.seconds_per_byte > enough && !packer.shares_trees()) {
+    RoutedPacking none;
+    none.packing.least_by_routes = weighted.least_by_routes;
+    return none;
+  }
+  // By one of these ways for each pair other trees may be found, and fewer.
+  Packings one_way =
+      pack_trees(topology.with_ways(main_ways(message_ways(topology, weighted.trees))), goal,
+                 target, equal_trees);
+  const bool is_whole = !one_way.whole.trees.empty();
+  RoutedPacking made =
+      with_message_ways(topology, std::move(is_whole ? one_way.whole : one_way.packing));
+  if (made.packing.seconds_per_byte <= target * (1 + grown_tolerance)) return made;
+  // Links that equal trees fill unevenly by one way each are evened out by several.
+  const auto time_over_ways = [&](const std::vector<int>& counts) {
+    const std::vector<PackedTree> trees = packer.packing_of(counts).trees;
+    return seconds_per_byte(topology.with_ways(message_ways(topology, trees)), trees);
+  };
+  RoutedPacking spread = with_message_ways(
+      topology, packer.pack_whole(target, whole_tolerance, equal_trees, 1, time_over_ways));
+  const bool is_faster = time_of_large(topology, spread) < time_of_large(topology, made);
+  return is_faster ? spread : made;
 }
 
 Packings pack_late_trees(const Topology& topology, const LateRanks& late, int equal_trees) {

@@ -51,7 +51,11 @@ struct Brain {
 
 template <typename T>
 T made(double value) {
-  if constexpr (std::is_arithmetic_v<T>) {
+  if constexpr (std::is_integral_v<T>) {
+    // Sums of integers wrap round, as the device's do.
+    using Wide = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
+    return static_cast<T>(static_cast<Wide>(value));
+  } else if constexpr (std::is_arithmetic_v<T>) {
     return static_cast<T>(value);
   } else {
     return T::of(value);
