@@ -9,17 +9,17 @@
 namespace collbench {
 namespace {
 
-CUevent_st* make_event() {
+CUevent_st* make_lane_event() {
   CUevent_st* event = nullptr;
   check_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
   return event;
 }
 
-void follow(CUstream_st* stream, CUevent_st* event) {
+void let_follow(CUstream_st* stream, CUevent_st* event) {
   check_cuda(cudaStreamWaitEvent(stream, event, 0), "cudaStreamWaitEvent");
 }
 
-void record(CUevent_st* event, CUstream_st* stream) {
+void record_lane(CUevent_st* event, CUstream_st* stream) {
   check_cuda(cudaEventRecord(event, stream), "cudaEventRecord");
 }
 
@@ -33,8 +33,8 @@ LaneStream::~LaneStream() { cudaStreamDestroy(stream_); }
 GpuLanes::GpuLanes(std::int64_t largest_rows)
     : chain_(chain_stream_.get(), largest_rows),
       beside_(beside_stream_.get(), largest_rows),
-      fork_(make_event()),
-      join_(make_event()) {}
+      fork_(make_lane_event()),
+      join_(make_lane_event()) {}
 
 GpuLanes::~GpuLanes() {
   cudaStreamSynchronize(chain_.stream());
@@ -46,13 +46,13 @@ GpuLanes::~GpuLanes() {
 }
 
 void GpuLanes::fork() {
-  record(fork_, chain_.stream());
-  follow(beside_.stream(), fork_);
+  record_lane(fork_, chain_.stream());
+  let_follow(beside_.stream(), fork_);
 }
 
 void GpuLanes::reads_beside(const float* memory) {
-  if (unused_.empty()) unused_.push_back(make_event());
-  record(unused_.back(), beside_.stream());
+  if (unused_.empty()) unused_.push_back(make_lane_event());
+  record_lane(unused_.back(), beside_.stream());
   reading_.emplace_back(memory, unused_.back());
   unused_.pop_back();
 }
@@ -61,15 +61,15 @@ void GpuLanes::wait_to_write(const float* memory) {
   const auto ends = std::partition(reading_.begin(), reading_.end(),
                                    [memory](const auto& read) { return read.first != memory; });
   for (auto read = ends; read != reading_.end(); ++read) {
-    follow(chain_.stream(), read->second);
+    let_follow(chain_.stream(), read->second);
     unused_.push_back(read->second);
   }
   reading_.erase(ends, reading_.end());
 }
 
 void GpuLanes::join() {
-  record(join_, beside_.stream());
-  follow(chain_.stream(), join_);
+  record_lane(join_, beside_.stream());
+  let_follow(chain_.stream(), join_);
   for (const auto& [memory, event] : reading_) unused_.push_back(event);
   reading_.clear();
 }
