@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <type_traits>
 
 #include "transports/cuda/nccl_abi.h"
@@ -49,13 +50,22 @@ struct Brain {
   }
 };
 
+// What elements are added up in: integers wrap round in their own type, as on a device.
 template <typename T>
-T made(double value) {
-  if constexpr (std::is_integral_v<T>) {
-    // Sums of integers wrap round, as the device's do.
-    using Wide = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
-    return static_cast<T>(static_cast<Wide>(value));
-  } else if constexpr (std::is_arithmetic_v<T>) {
+using Sum = std::conditional_t<std::is_integral_v<T>, T, double>;
+
+template <typename S, typename Operation>
+S wrapped(S a, S b, const Operation& operation) {
+  if constexpr (std::is_integral_v<S>) {
+    return static_cast<S>(operation(static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b)));
+  } else {
+    return operation(a, b);
+  }
+}
+
+template <typename T>
+T made(Sum<T> value) {
+  if constexpr (std::is_arithmetic_v<T>) {
     return static_cast<T>(value);
   } else {
     return T::of(value);
@@ -65,24 +75,24 @@ T made(double value) {
 template <typename T>
 void fold(const Slots& slots, std::byte* out, std::size_t count, int op) {
   for (std::size_t i = 0; i < count; ++i) {
-    double result = 0;
+    Sum<T> result = 0;
     for (int rank = 0; rank < slots.ranks; ++rank) {
       T element;
       std::memcpy(&element,
                   slots.first + static_cast<std::size_t>(rank) * slots.bytes + i * sizeof(T),
                   sizeof element);
-      const auto value = static_cast<double>(element);
+      const auto value = static_cast<Sum<T>>(element);
       if (rank == 0) {
         result = value;
       } else if (op == collbench::nccl_sum || op == collbench::nccl_avg) {
-        result += value;
+        result = wrapped(result, value, std::plus<>());
       } else if (op == collbench::nccl_prod) {
-        result *= value;
+        result = wrapped(result, value, std::multiplies<>());
       } else {
         result = op == collbench::nccl_max ? std::max(result, value) : std::min(result, value);
       }
     }
-    if (op == collbench::nccl_avg) result /= slots.ranks;
+    if (op == collbench::nccl_avg) result = static_cast<Sum<T>>(result / slots.ranks);
     const T element = made<T>(result);
     std::memcpy(out + i * sizeof(T), &element, sizeof element);
   }
