@@ -149,7 +149,7 @@ SynthesisedPlan synthesise(const Topology& topology, CollectiveKind goal, int eq
               .ways = std::move(routed.ways),
               .one_way_seconds_per_byte = one_way};
     }
-    packed = pack_trees(topology, goal, target, equal_trees);
+    if (packed.whole.trees.empty()) packed = pack_trees(topology, goal, target, equal_trees);
     if (routed.ways.empty()) least_by_any_ways = routed.packing.least_by_routes;
   }
   return {.certificate = std::move(certificate),

@@ -71,8 +71,9 @@ Packings pack_trees(const Topology& topology, CollectiveKind goal, double target
                     int equal_trees = 0,
                     double worth_whole = std::numeric_limits<double>::infinity());
 
-/// Equally heavy trees, and how the messages of each pair of ranks are to be spread over the ways
-/// that links offer, whatever the routes of the topology. Pairs that no tree needs have no ways.
+/// Trees as a schedule plays them, equally heavy where messages pass several links, and how the
+/// messages of each pair of ranks are to be spread over the ways that links offer, whatever the
+/// routes of the topology. Pairs that no tree needs have no ways.
 /// Without ways, trees are not faster than `enough`, and `packing.least_by_routes` says what no
 /// ways can beat. Requires and throws as pack_trees().
 struct RoutedPacking {
