@@ -26,8 +26,9 @@ namespace {
 
 constexpr const char* rings_over_wires = "ring:orders=wires";
 
-// Making a schedule for more takes seconds; named explicitly it is made for any.
+// Making a schedule for more takes seconds, but on tori; named explicitly it is made for any.
 constexpr int most_synthesised = 32;
+constexpr int most_on_tori = 128;
 
 constexpr int worth_threads = 48;  // workers from which on a thread costs less than it saves
 
@@ -113,14 +114,17 @@ std::vector<std::string> names_for(const Question& question) {
     if (known_as(info.name, question.available)) names.emplace_back(info.name);
   }
   if (question.available.empty()) {
-    const bool has_lines = question.machine->topology.layout().kind == Layout::Kind::grid;
+    const Layout& layout = question.machine->topology.layout();
+    const bool has_lines = layout.kind == Layout::Kind::grid;
+    const bool is_torus = has_lines && std::ranges::count(layout.wraps, false) == 0;
     if (has_lines) names.emplace_back("torus:pincer");
     if (question.collective == CollectiveKind::all_reduce) add_between_nodes(question, names);
     if (!wire_rings(question.machine->topology, question.workers).empty()) {
       names.emplace_back(rings_over_wires);
     }
     const int hosts = question.machine->topology.hosts();
-    if (has_synthesiser() && hosts == question.workers && hosts >= 2 && hosts <= most_synthesised) {
+    const int most = is_torus ? most_on_tori : most_synthesised;
+    if (has_synthesiser() && hosts == question.workers && hosts >= 2 && hosts <= most) {
       names.emplace_back(synthesised_row().name);
     }
   }

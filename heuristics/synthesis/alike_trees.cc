@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "heuristics/synthesis/capacity_graph.h"
+#include "heuristics/synthesis/level_trees.h"
 #include "heuristics/synthesis/linear_program.h"
 #include "heuristics/synthesis/pipelining.h"
 #include "heuristics/synthesis/rank_paths.h"
@@ -258,6 +259,7 @@ TreePacking alike_trees(const Topology& topology, CollectiveKind goal, double ta
   constexpr int most_times = 8;
   constexpr int most_even = 2048;       // ranks: every tree then prices every pair
   constexpr int most_tried_over = 256;  // ranks of which more than one packing is tried so
+  constexpr int most_shifted = 1024;    // ranks: one image of each tree for each of them
   constexpr std::ptrdiff_t most_images = 512;
   constexpr double one_piece = 1.01;  // rounds: all links are then full in each of them
   TreePacking best{goal, topology.hosts(), {}, 0};
@@ -272,12 +274,19 @@ TreePacking alike_trees(const Topology& topology, CollectiveKind goal, double ta
     if (reaches || is_better) best = std::move(packing);
     return reaches;
   };
-  if (topology.hosts() <= most_tried_over) {
+  if (topology.hosts() <= most_shifted) {
     const Likenesses alike = likenesses_of(topology, packer.paths());
+    if (!alike.shifts.empty()) {
+      TreePacking levels =
+          level_trees(topology, goal, packer.paths(), alike.shifts, target, tolerance);
+      if (!levels.trees.empty()) return levels;
+    }
     double least = std::numeric_limits<double>::infinity();
     for (const auto* images : {&alike.shifts, &alike.all}) {
       for (int times = 1; times <= most_times && least > one_piece; ++times) {
-        if (images->empty() || times * std::ssize(*images) > most_images) break;
+        if (images->empty() || topology.hosts() > most_tried_over ||
+            times * std::ssize(*images) > most_images)
+          break;
         TreePacking packing = packer.pack_images(taken, times, *images);
         if (packing.seconds_per_byte > target * (1 + tolerance)) continue;
         const double rounds = rounds_of_one_piece(topology, packing);

@@ -25,6 +25,9 @@ class MaxFlow {
   /// The flow from `source` to `sink`, at most `enough`, with the capacities set last.
   Amount solve(int source, int sink, Amount enough);
 
+  /// What crosses an arc after solve().
+  Amount flow(int arc) const { return residual_[2 * arc + 1]; }
+
   /// After solve() below `enough`, by vertex: whether it is on the source's side of the smallest
   /// minimum cut, or not on the sink's side of the largest.
   std::vector<bool> reached_from(int source) const;

@@ -108,12 +108,16 @@ class TreeMoves {
   TreeMoves(const TreePacking& packing, const PieceLayout& layout, int turns)
       : of_rank_(static_cast<std::size_t>(packing.ranks)), late_(packing.late) {
     for (const PackedTree& tree : packing.trees) {
-      const std::vector<int> height = heights(tree.reduce, false);
-      for (const int above : height)
-        late_begin_ = std::max(late_begin_, late_.empty() ? 0 : turns + above);
+      if (late_.empty()) break;
+      for (const int above : heights(tree.reduce, false)) {
+        late_begin_ = std::max(late_begin_, turns + above);
+      }
     }
+    const int longest = longest_way(packing);
     for (std::size_t slot = 0; slot < layout.trees().size(); ++slot) {
-      add(packing.trees[layout.trees()[slot]], layout.first_chunk(slot));
+      const PackedTree& tree = packing.trees[layout.trees()[slot]];
+      add(tree, late_.empty() ? sum_rounds(tree, longest) : sums_around_late(tree.reduce),
+          layout.first_chunk(slot));
     }
   }
 
@@ -157,27 +161,30 @@ class TreeMoves {
     longest_ = std::max(longest_, offset);
   }
 
-  // Sums leave a rank when those of its deepest branch have arrived; copies go down at once.
-  void add(const PackedTree& tree, int first) {
+  // Copies go down at once.
+  void add(const PackedTree& tree, const std::vector<int>& sums, int first) {
     const auto ranks = static_cast<Rank>(of_rank_.size());
-    int begin = 0;
-    if (!tree.reduce.empty()) {
-      const std::vector<bool> is_late = late_edges(tree.reduce, late_);
-      const std::vector<int> early = heights(tree.reduce, false);
-      const std::vector<int> late = heights(tree.reduce, true);
-      for (Rank r = 0; r < ranks; ++r) {
-        if (r == tree.root) continue;
-        const int offset = is_late[r] ? late_begin_ + late[r] : early[r];
-        add_edge(r, tree.reduce[r], offset, OpKind::recv_reduce, first);
-      }
-      begin = late_.empty() ? early[tree.root] : late_begin_ + late[tree.root];
+    for (Rank r = 0; r < static_cast<Rank>(sums.size()); ++r) {
+      if (r != tree.root) add_edge(r, tree.reduce[r], sums[r], OpKind::recv_reduce, first);
     }
     if (tree.broadcast.empty()) return;
+    const int begin = sums.empty() ? 0 : sums[tree.root];
     const std::vector<int> depth = depths(tree.broadcast);
     for (Rank r = 0; r < ranks; ++r) {
       if (r == tree.root) continue;
       add_edge(tree.broadcast[r], r, begin + depth[r] - 1, OpKind::recv, first);
     }
+  }
+
+  /// As sum_rounds(): what late ranks are not needed for as early as it can be, the rest after.
+  std::vector<int> sums_around_late(const std::vector<Rank>& parents) const {
+    const std::vector<bool> is_late = late_edges(parents, late_);
+    std::vector<int> rounds = heights(parents, false);
+    const std::vector<int> late = heights(parents, true);
+    for (std::size_t r = 0; r < parents.size(); ++r) {
+      if (is_late[r] || parents[r] < 0) rounds[r] = late_begin_ + late[r];
+    }
+    return rounds;
   }
 
   /// Edges below each rank, of those used late or of the others.
@@ -232,6 +239,14 @@ Schedule packed_schedule(const TreePacking& packing, const Pipelining& pipelinin
   std::vector<Schedule> parts;
   for (int track = 0; track < tracks; ++track) parts.push_back(play(track));
   return play(-1).with_tracks(std::move(parts));
+}
+
+std::vector<int> sum_rounds(const PackedTree& tree, int longest) {
+  if (tree.reduce.empty()) return {};
+  const int deepest = tree.broadcast.empty() ? longest : depth_of(tree.reduce);
+  std::vector<int> rounds = depths(tree.reduce);
+  for (int& round : rounds) round = deepest - round;
+  return rounds;
 }
 
 int longest_way(const TreePacking& packing) {

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "algorithms/schedule.h"
 #include "heuristics/synthesis/pipelining.h"
@@ -30,5 +31,11 @@ Schedule packed_schedule(const TreePacking& packing, const Pipelining& pipelinin
 
 /// Sum of the depths of the deepest tree's reduction and broadcast.
 int longest_way(const TreePacking& packing);
+
+/// By rank, the round after a piece's first in which its sum is passed on; at the root when it is
+/// complete. Each as late as it can be: a reduction is a broadcast backwards, and links that one
+/// fills evenly are filled so by the other. `longest`: longest_way() of all trees, as those that
+/// only reduce end together. Empty if the tree does not reduce.
+std::vector<int> sum_rounds(const PackedTree& tree, int longest);
 
 }  // namespace collbench

@@ -60,12 +60,12 @@ class RoundCosts {
   int hops() const { return static_cast<int>(loads_.size()); }
 
   template <class Pass>
-  static void for_each_edge(const PackedTree& tree, const Pass& pass) {
-    const std::vector<int> height = heights(tree.reduce);
-    for (Rank r = 0; r < static_cast<Rank>(tree.reduce.size()); ++r) {
-      if (r != tree.root) pass(r, tree.reduce[r], height[r], tree.weight);
+  void for_each_edge(const PackedTree& tree, const Pass& pass) const {
+    const std::vector<int> sums = sum_rounds(tree, hops());
+    for (Rank r = 0; r < static_cast<Rank>(sums.size()); ++r) {
+      if (r != tree.root) pass(r, tree.reduce[r], sums[r], tree.weight);
     }
-    const int begin = tree.reduce.empty() ? 0 : height[tree.root];
+    const int begin = sums.empty() ? 0 : sums[tree.root];
     const std::vector<int> depth = depths(tree.broadcast);
     for (Rank r = 0; r < static_cast<Rank>(tree.broadcast.size()); ++r) {
       if (r != tree.root) pass(tree.broadcast[r], r, begin + depth[r] - 1, tree.weight);
@@ -93,6 +93,18 @@ class RoundCosts {
   double filling_ = 0;  // rounds of one piece less than there are hops
 };
 
+/// Some more pieces; vectors are cut evenly by powers of two.
+double next_count(double count) {
+  return std::min(std::ceil(count * 1.05), std::exp2(std::floor(std::log2(count)) + 1));
+}
+
+/// By how much pieces are longer than the mean where elements cannot be dealt out evenly.
+double unevenness(Bytes bytes, double pieces) {
+  constexpr double element_bytes = 4;
+  const double elements = static_cast<double>(bytes.count) / element_bytes / pieces;
+  return elements < 1 || elements == std::floor(elements) ? 0 : 1 / elements;
+}
+
 }  // namespace
 
 Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, Bytes bytes,
@@ -100,8 +112,8 @@ Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, 
   constexpr double usual_messages = 4e6;  // of a schedule
   constexpr double bytes_each = 64;       // of a larger vector more, up to four times as many
   constexpr double least_bytes = 1024;    // of a piece
-  constexpr double more_filling = 2;      // times as many, and half as large, where nothing but
-  constexpr double fills_well = 1.008;    // bytes takes time and filling more than this of it
+  constexpr double more_filling = 2.5;    // times as many, and as much smaller, where nothing but
+  constexpr double fills_well = 1.0075;   // bytes takes time and filling more than this of it
   constexpr double well_filled = 150;     // pieces per hop: filling then costs some thousandths
   constexpr double ill_filled = 16;       // the least where there are too many messages
   constexpr double worth_more = 5e-4;     // of the time: what more pieces have to gain
@@ -131,7 +143,7 @@ Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, 
   double least = std::numeric_limits<double>::infinity();
   for (const int tracks : counts) {
     for (double turns = 1; turns * tracks <= most_at_all && turns <= well_filled * way;
-         turns = std::ceil(turns * 1.05)) {
+         turns = next_count(turns)) {
       if (turns * tracks > most && least <= fills_well * seconds) break;
       const double pieces = turns * tracks;
       const double rounds = costs.rounds(static_cast<int>(turns));
@@ -139,8 +151,10 @@ Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, 
       const double time =
           tracks == 1 ? rounds * seconds / turns + (turns + way - 1) * latency
                       : never_apart * rounds * std::max(seconds / turns, spare * alone) + latency;
-      if (time >= least * (1 - (tracks > best.tracks ? worth_tracks : worth_more))) continue;
-      least = time;
+      const double uneven = tracks == 1 ? unevenness(bytes, trees * pieces) : 0;
+      const double cost = time * (1 + uneven);
+      if (cost >= least * (1 - (tracks > best.tracks ? worth_tracks : worth_more))) continue;
+      least = cost;
       best = {static_cast<int>(pieces), tracks, Seconds{time}};
     }
   }

@@ -149,17 +149,6 @@ std::vector<Rank> with_root(std::vector<Rank> parents, Rank root) {
   return parents;
 }
 
-std::vector<int> heights(const std::vector<Rank>& parents) {
-  std::vector<int> height(parents.size(), 0);
-  for (Rank r = 0; r < static_cast<Rank>(parents.size()); ++r) {
-    int above = 0;
-    for (Rank at = r; at >= 0; at = parents[at]) {
-      height[at] = std::max(height[at], above++);
-    }
-  }
-  return height;
-}
-
 int depth_of(const std::vector<Rank>& parents) {
   if (parents.empty()) return 0;
   const std::vector<int> depth = depths(parents);

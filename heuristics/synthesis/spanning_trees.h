@@ -111,8 +111,6 @@ std::vector<Rank> with_root(std::vector<Rank> parents, Rank root);
 
 /// By rank, 0 at the root.
 std::vector<int> depths(const std::vector<Rank>& parents);
-/// Edges below each rank, along its deepest branch.
-std::vector<int> heights(const std::vector<Rank>& parents);
 /// Of the deepest rank; 0 if there is no tree.
 int depth_of(const std::vector<Rank>& parents);
 

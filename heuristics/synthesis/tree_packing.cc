@@ -31,6 +31,7 @@ constexpr int most_grown_trees = 1024;
 constexpr double whole_tolerance = 0.002;
 constexpr double grown_tolerance = 0.005;
 constexpr int few_grown_trees = 256;       // with which schedules are made soon
+constexpr int most_weighted_trees = 4096;  // of which pieces become too many, or too few of each
 constexpr double effort_for_fewer = 0.05;  // of the search for fewer
 constexpr double lp_tolerance = 5e-4;
 // How much of the prices at which trees are asked for is the linear program's; the rest is that of
@@ -275,7 +276,8 @@ Packings pack_trees(const Topology& topology, CollectiveKind goal, double target
   Packer packer(topology, goal);
   Packings packed{packer.pack(target, lp_tolerance), {}};
   if (packed.packing.seconds_per_byte > worth_whole && !packer.shares_trees()) return packed;
-  if (equal_trees > 0 || !is_direct(topology, packed.packing)) {
+  const bool are_many = std::ssize(packed.packing.trees) > most_weighted_trees;
+  if (equal_trees > 0 || are_many || !is_direct(topology, packed.packing)) {
     const double time = packed.packing.seconds_per_byte;
     TreePacking other = grown(time);
     const double others_time =

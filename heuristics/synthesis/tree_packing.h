@@ -49,9 +49,9 @@ struct TreePacking {
   double early_seconds_per_byte = 0;  // this before
 };
 
-/// `whole` is what is better played where messages of `packing` pass several links: equally heavy
-/// trees (whole_trees.h). Empty where they pass one each, or the packing is of equal trees already,
-/// as on networks that look alike from many ranks (alike_trees.h).
+/// `whole` is what is better played where messages of `packing` pass several links, or its trees
+/// are thousands: equally heavy trees (whole_trees.h). Empty elsewhere, and where the packing is of
+/// equal trees already, as on networks that look alike from many ranks (alike_trees.h).
 ///
 /// Those of `fewer` fill links less evenly, but with fewer trees, cut into more pieces each: for
 /// vectors whose time is less that of bytes than that of messages.

@@ -43,19 +43,6 @@ TEST(AlikeTrees, ShiftsMapANetworkOntoItself) {
   }
 }
 
-TEST(AlikeTrees, ImagesOfATreeFillATorusInEveryRound) {
-  for (const char* name : {"torus_4x4", "hypercube_4", "torus_8x8"}) {
-    const SynthesisedPlan plan = synthesise(shipped_network(name), CollectiveKind::all_reduce);
-    EXPECT_TRUE(plan.whole.trees.empty() && plan.fewer.empty());
-    EXPECT_GE(plan.share(), 0.998) << name;
-    EXPECT_TRUE(verify_allreduce(packed_schedule(plan.packing, {1, 1}, "synth")).ok()) << name;
-    // One piece takes as many rounds as there are hops, and no link rests in any of them; trees
-    // that fill links only together take twice as long.
-    const Schedule one_piece = packed_schedule(plan.packing, {1, 1}, "synth");
-    EXPECT_LE(simulated_over_bound(plan, one_piece, Bytes{1 << 26}), 1.01) << name;
-  }
-}
-
 TEST(AlikeTrees, TreesAboutEveryRankTakeTheAdapterThatIsLeastFull) {
   // All adapters of another node are equally near; taken in order, the first would be in all trees.
   const Topology nodes = machine("cluster:4xdgx-a100", 32).topology;

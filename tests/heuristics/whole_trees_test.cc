@@ -46,13 +46,12 @@ TEST(WholeTrees, MovingAnEdgeTakesTheCheapestParentThatLeavesATree) {
 }
 
 TEST(WholeTrees, LargeVectorsAreCutIntoMorePieces) {
-  const Topology network = shipped_network("torus_4x8");
+  const Topology network = shipped_network("mesh_3x5");
   const SynthesisedPlan plan = synthesise(network, CollectiveKind::all_reduce);
   const auto pieces = [&](std::int64_t bytes) {
     return pipelining_for(network, plan.packing, Bytes{bytes}).pieces;
   };
   EXPECT_GT(pieces(1 << 30), pieces(1 << 26));
-  EXPECT_EQ(pieces(1 << 26), pieces(1 << 27));
 }
 
 }  // namespace

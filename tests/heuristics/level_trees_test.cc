@@ -1,0 +1,81 @@
+// Trees of the fewest hops on tori: as even in every round as in all together.
+#include "heuristics/synthesis/level_trees.h"
+
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/heuristics/played_plans.h"
+
+#include "algorithms/verify.h"
+#include "heuristics/synthesis/packed_schedule.h"
+#include "heuristics/synthesis/shifts.h"
+#include "heuristics/synthesis/synthesise.h"
+#include "topologies/specification.h"
+
+namespace collbench {
+namespace {
+
+struct Grid {
+  const char* name;
+  int hops;   // between the ranks that are farthest apart
+  int trees;  // of each root
+};
+
+class LevelTrees : public testing::TestWithParam<Grid> {};
+
+TEST_P(LevelTrees, FillAllLinksInEachOfTheFewestRounds) {
+  const Topology network = machine(GetParam().name).topology;
+  for (const CollectiveKind kind :
+       {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
+    const SynthesisedPlan plan = synthesise(network, kind);
+    EXPECT_TRUE(plan.whole.trees.empty() && plan.fewer.empty());
+    EXPECT_THAT(plan.packing.trees, testing::SizeIs(network.hosts() * GetParam().trees));
+    const int passes = kind == CollectiveKind::all_reduce ? 2 : 1;
+    EXPECT_EQ(longest_way(plan.packing), passes * GetParam().hops);
+    const Schedule one_piece = packed_schedule(plan.packing, {1, 1}, "synth");
+    EXPECT_EQ(one_piece.rounds(), passes * GetParam().hops);
+    EXPECT_TRUE(verify(one_piece, {kind, 0}).ok());
+    EXPECT_NEAR(simulated_over_bound(plan, one_piece, Bytes{std::int64_t{1} << 28}), 1, 0.002);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Tori, LevelTrees,
+    testing::Values(Grid{"torus:4x8,50GBps,0us", 6, 4}, Grid{"torus:2x4x4,50GBps,0us", 5, 5},
+                    Grid{"torus:3x5,50GBps,0us", 3, 2}, Grid{"torus:3x3x3,50GBps,0us", 3, 3},
+                    Grid{"torus:2x2x2x2,50GBps,0us", 4, 4}, Grid{"full:7,50GBps,0us", 1, 1}));
+
+TEST(LevelTreesOfUnequalLinks, AreDealtOutByTheirRates) {
+  // Two hops of three go over the faster axis, whose links carry twice as much.
+  const Topology network = shipped_network("torus_4x4_hetero");
+  const RankPaths paths(network);
+  const std::vector<std::vector<Rank>> shifts = likenesses_of(network, paths).shifts;
+  ASSERT_THAT(shifts, testing::SizeIs(16));
+  constexpr double anything = 1;  // second a byte
+  const TreePacking some =
+      level_trees(network, CollectiveKind::all_gather, paths, shifts, anything, 0);
+  EXPECT_THAT(some.trees, testing::SizeIs(16));
+  const std::vector<double> load = link_loads(network, some.trees);
+  const auto [least, most] = std::ranges::minmax(load);
+  EXPECT_GT(most, least);
+  const double bound = synthesise(network, CollectiveKind::all_gather)
+                           .certificate.bound.seconds_per_gigabyte.value() /
+                       1e9;
+  const TreePacking none =
+      level_trees(network, CollectiveKind::all_gather, paths, shifts, bound * 0.99, 0);
+  EXPECT_THAT(none.trees, testing::IsEmpty());
+}
+
+TEST(LevelTreesOfSwitchedNetworks, AreNone) {
+  const Topology network = shipped_network("dgx_h100_2_rail");
+  const RankPaths paths(network);
+  const std::vector<std::vector<Rank>> shifts = likenesses_of(network, paths).shifts;
+  ASSERT_FALSE(shifts.empty());
+  EXPECT_THAT(level_trees(network, CollectiveKind::all_gather, paths, shifts, 1, 0).trees,
+              testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace collbench
