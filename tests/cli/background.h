@@ -31,8 +31,7 @@ class BackgroundProcess {
                     const std::string& log) {
     Arguments words = {COLLBENCH_BINARY};
     words.insert(words.end(), arguments.begin(), arguments.end());
-    Arguments environment;
-    for (const auto& [name, value] : variables) environment.push_back(name + "=" + value);
+    Arguments environment = environment_with(variables);
     child_ = fork();
     if (child_ != 0) return;
     const int out = open((folder.path() + "/" + log).c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);

@@ -67,12 +67,8 @@ void drain(int out, int err, pid_t child, int signal, CommandOutcome& outcome) {
 
 CommandOutcome run(const RunFolder& folder, const std::vector<std::string>& command,
                    const std::map<std::string, std::string>& variables, int signal) {
-  std::vector<std::string> environment = {"HOME=" + folder.path()};
-  for (const char* kept : {"PATH", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "TSAN_OPTIONS"}) {
-    if (std::getenv(kept) != nullptr)
-      environment.push_back(std::string(kept) + "=" + std::getenv(kept));
-  }
-  for (const auto& [name, value] : variables) environment.push_back(name + "=" + value);
+  std::vector<std::string> environment = environment_with(variables);
+  environment.push_back("HOME=" + folder.path());
   int out[2];
   int err[2];
   if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) throw std::runtime_error("pipe2");
@@ -89,6 +85,16 @@ CommandOutcome run(const RunFolder& folder, const std::vector<std::string>& comm
 }
 
 }  // namespace
+
+std::vector<std::string> environment_with(const std::map<std::string, std::string>& variables) {
+  std::vector<std::string> environment;
+  for (const char* kept : {"PATH", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "TSAN_OPTIONS"}) {
+    if (std::getenv(kept) != nullptr)
+      environment.push_back(std::string(kept) + "=" + std::getenv(kept));
+  }
+  for (const auto& [name, value] : variables) environment.push_back(name + "=" + value);
+  return environment;
+}
 
 RunFolder::RunFolder() {
   path_ = (std::filesystem::temp_directory_path() / "collbench_cli_XXXXXX").string();

@@ -28,8 +28,12 @@ class RunFolder {
   std::string path_;
 };
 
+/// `variables` as NAME=VALUE, and what programs under test inherit: PATH, where libraries are, and
+/// how sanitizers behave.
+std::vector<std::string> environment_with(const std::map<std::string, std::string>& variables);
+
 /// Runs collbench with `arguments` in `folder`; HOME is the folder too, and nothing else is
-/// inherited but PATH. With `signal`, sends it once standard output has shown a row (a line not led
+/// inherited but what environment_with() says. With `signal`, sends it once standard output has shown a row (a line not led
 /// by '#').
 CommandOutcome invoke(const RunFolder& folder, const std::vector<std::string>& arguments,
                       const std::map<std::string, std::string>& environment = {}, int signal = 0);

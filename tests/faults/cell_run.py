@@ -69,7 +69,8 @@ class CellRun:
         self.processes = []
 
     def environment(self, extra=None):
-        kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH", "ASAN_OPTIONS")
+        kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH", "ASAN_OPTIONS",
+                                                    "TSAN_OPTIONS")
                 if name in os.environ}
         (self.folder / "tmp").mkdir(exist_ok=True)
         return {**kept, "HOME": str(self.folder), "TMPDIR": str(self.folder / "tmp"),

@@ -66,7 +66,8 @@ struct Stream {
 
 using StreamHandle = std::shared_ptr<Stream>;
 std::mutex streams_mutex;
-std::vector<std::weak_ptr<Stream>> streams;
+// Never destroyed: streams that hang may outlive it.
+std::vector<std::weak_ptr<Stream>>& streams = *new std::vector<std::weak_ptr<Stream>>;
 
 // As the driver before it frees memory: until the device does nothing, however long that takes.
 void wait_for_device() {
