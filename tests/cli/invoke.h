@@ -33,8 +33,8 @@ class RunFolder {
 std::vector<std::string> environment_with(const std::map<std::string, std::string>& variables);
 
 /// Runs collbench with `arguments` in `folder`; HOME is the folder too, and nothing else is
-/// inherited but what environment_with() says. With `signal`, sends it once standard output has shown a row (a line not led
-/// by '#').
+/// inherited but what environment_with() says. With `signal`, sends it once standard output has
+/// shown a row (a line not led by '#').
 CommandOutcome invoke(const RunFolder& folder, const std::vector<std::string>& arguments,
                       const std::map<std::string, std::string>& environment = {}, int signal = 0);
 
