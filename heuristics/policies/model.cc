@@ -26,8 +26,9 @@ namespace {
 
 constexpr const char* rings_over_wires = "ring:orders=wires";
 
-// Making a schedule for more takes seconds, but on tori; named explicitly it is made for any.
+// Making a schedule for more takes seconds; named explicitly it is made for any.
 constexpr int most_synthesised = 32;
+constexpr int most_on_grids = 64;
 constexpr int most_on_tori = 128;
 
 constexpr int worth_threads = 48;  // workers from which on a thread costs less than it saves
@@ -123,7 +124,7 @@ std::vector<std::string> names_for(const Question& question) {
       names.emplace_back(rings_over_wires);
     }
     const int hosts = question.machine->topology.hosts();
-    const int most = is_torus ? most_on_tori : most_synthesised;
+    const int most = is_torus ? most_on_tori : has_lines ? most_on_grids : most_synthesised;
     if (has_synthesiser() && hosts == question.workers && hosts >= 2 && hosts <= most) {
       names.emplace_back(synthesised_row().name);
     }

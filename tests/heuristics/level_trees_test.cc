@@ -2,6 +2,8 @@
 #include "heuristics/synthesis/level_trees.h"
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +11,7 @@
 #include "tests/heuristics/played_plans.h"
 
 #include "algorithms/verify.h"
+#include "heuristics/policies/policy.h"
 #include "heuristics/synthesis/packed_schedule.h"
 #include "heuristics/synthesis/shifts.h"
 #include "heuristics/synthesis/synthesise.h"
@@ -75,6 +78,28 @@ TEST(LevelTreesOfSwitchedNetworks, AreNone) {
   ASSERT_FALSE(shifts.empty());
   EXPECT_THAT(level_trees(network, CollectiveKind::all_gather, paths, shifts, 1, 0).trees,
               testing::IsEmpty());
+}
+
+/// The algorithms that the cost model considers there for 256 MiB, fastest first.
+std::vector<std::string> considered_on(const std::string& name) {
+  offer_synthesis();
+  const Machine network = machine(name);
+  Question question;
+  question.bytes = Bytes{1 << 28};
+  question.workers = network.topology.hosts();
+  question.machine = &network;
+  std::vector<std::string> names;
+  for (const Candidate& each : ask(find_policy("model"), question).candidates) {
+    names.push_back(each.algorithm);
+  }
+  return names;
+}
+
+TEST(LevelTreesOfLargeTori, AreMadeSoonEnoughToBeConsidered) {
+  EXPECT_EQ(considered_on("torus:8x16,50GBps,1us").front(), "synth");
+  EXPECT_EQ(considered_on("mesh:2x4x8,50GBps,1us").front(), "synth");
+  // An axis that does not close: a linear program.
+  EXPECT_THAT(considered_on("mesh:8x16,50GBps,1us"), testing::Not(testing::Contains("synth")));
 }
 
 }  // namespace
