@@ -282,11 +282,10 @@ TreePacking alike_trees(const Topology& topology, CollectiveKind goal, double ta
       if (!levels.trees.empty()) return levels;
     }
     double least = std::numeric_limits<double>::infinity();
+    const int most_of_images = topology.hosts() <= most_tried_over ? most_times : 0;
     for (const auto* images : {&alike.shifts, &alike.all}) {
-      for (int times = 1; times <= most_times && least > one_piece; ++times) {
-        if (images->empty() || topology.hosts() > most_tried_over ||
-            times * std::ssize(*images) > most_images)
-          break;
+      for (int times = 1; times <= most_of_images && least > one_piece; ++times) {
+        if (images->empty() || times * std::ssize(*images) > most_images) break;
         TreePacking packing = packer.pack_images(taken, times, *images);
         if (packing.seconds_per_byte > target * (1 + tolerance)) continue;
         const double rounds = rounds_of_one_piece(topology, packing);

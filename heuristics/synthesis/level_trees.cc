@@ -10,29 +10,37 @@
 namespace collbench {
 namespace {
 
-/// The links of rank 0, and what its trees can use their images for.
+/// The kinds of links, and how many hops each rank is from rank 0.
 class LevelDealer {
  public:
   LevelDealer(const Topology& topology, const RankPaths& paths,
               const std::vector<std::vector<Rank>>& shifts)
-      : shifts_(shifts), depth_(shifts.size(), -1) {
+      : depth_(shifts.size(), -1) {
     const auto ranks = static_cast<Rank>(shifts.size());
     for (Rank peer = 1; peer < ranks; ++peer) {
       const auto links = paths.links(0, peer);
-      if (links.size() == 1) kinds_.push_back({peer, topology.capacity(links.front())});
+      if (links.size() != 1) continue;
+      Kind& kind = kinds_.emplace_back();
+      kind.capacity = topology.capacity(links.front());
+      kind.to.resize(shifts.size());
+      kind.from.resize(shifts.size());
+      for (Rank from = 0; from < ranks; ++from) {
+        kind.to[from] = shifts[from][peer];
+        kind.from[kind.to[from]] = from;
+      }
     }
     depth_[0] = 0;
-    levels_.push_back({0});
-    for (std::vector<Rank> next{0}; !next.empty(); levels_.push_back(next)) {
-      next.clear();
-      for (const Rank from : levels_.back()) {
+    for (std::vector<Rank> level{0}; !level.empty();) {
+      std::vector<Rank> next;
+      for (const Rank from : level) {
         for (const Kind& kind : kinds_) {
-          const Rank to = shifts_[from][kind.peer];
-          if (depth_[to] >= 0) continue;
-          depth_[to] = static_cast<int>(levels_.size());
-          next.push_back(to);
+          int& depth = depth_[kind.to[from]];
+          if (depth >= 0) continue;
+          depth = depth_[from] + 1;
+          next.push_back(kind.to[from]);
         }
       }
+      levels_.push_back(std::exchange(level, std::move(next)));
     }
   }
 
@@ -41,27 +49,21 @@ class LevelDealer {
   /// Parents of so many trees of rank 0, and the time of their rounds for a byte of each.
   std::pair<std::vector<std::vector<Rank>>, double> deal(int trees) const {
     std::vector<std::vector<Rank>> parents(static_cast<std::size_t>(trees),
-                                           std::vector<Rank>(shifts_.size(), -1));
+                                           std::vector<Rank>(depth_.size(), -1));
     double seconds = 0;
     for (std::size_t level = 1; level < levels_.size(); ++level) {
-      if (!levels_[level].empty()) seconds += deal_level(levels_[level], parents);
+      seconds += deal_level(levels_[level], parents);
     }
     return {std::move(parents), seconds};
   }
 
  private:
+  /// The images of a link of rank 0: one leaves every rank, and one enters it.
   struct Kind {
-    Rank peer;  // of rank 0
-    double capacity;
+    double capacity = 0;
+    std::vector<Rank> to;    // by the rank that it leaves
+    std::vector<Rank> from;  // by the rank that it enters
   };
-
-  /// The rank whose image of this link ends at `to`.
-  Rank parent_by(const Kind& kind, Rank to) const {
-    for (Rank from = 0; from < static_cast<Rank>(shifts_.size()); ++from) {
-      if (shifts_[from][kind.peer] == to) return from;
-    }
-    return -1;
-  }
 
   double deal_level(const std::vector<Rank>& level, std::vector<std::vector<Rank>>& parents) const {
     const auto trees = static_cast<std::int64_t>(parents.size());
@@ -79,8 +81,8 @@ class LevelDealer {
       const int vertex = 2 + static_cast<int>(i);
       flow.set_capacity(flow.add_arc(source, vertex), trees);
       for (std::size_t k = 0; k < kinds_.size(); ++k) {
-        const Rank parent = parent_by(kinds_[k], level[i]);
-        if (parent < 0 || depth_[parent] != depth_[level[i]] - 1) continue;
+        const Rank parent = kinds_[k].from[level[i]];
+        if (depth_[parent] != depth_[level[i]] - 1) continue;
         choices.push_back({i, parent, flow.add_arc(vertex, first_kind + static_cast<int>(k))});
         flow.set_capacity(choices.back().arc, trees);
       }
@@ -113,7 +115,6 @@ class LevelDealer {
     return seconds;
   }
 
-  const std::vector<std::vector<Rank>>& shifts_;
   std::vector<Kind> kinds_;
   std::vector<int> depth_;  // hops from rank 0
   std::vector<std::vector<Rank>> levels_;

@@ -42,6 +42,7 @@ TEST(Pipelining, TheTimeOfRoundsIsCountedFromTheLinksTheyLoad) {
     const Pipelining chosen = pipelining_for(network, line.packing, bytes);
     const Schedule schedule = packed_schedule(line.packing, chosen, "synth");
     const double simulated = simulated_over_bound(line, schedule, bytes);
+    // Ranks that have all they need begin their next round before the others do.
     EXPECT_NEAR(chosen.time / bound_of(line, bytes), simulated, 0.06 * simulated) << chosen.pieces;
   }
 }
