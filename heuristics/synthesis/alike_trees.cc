@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "heuristics/synthesis/capacity_graph.h"
-#include "heuristics/synthesis/level_trees.h"
 #include "heuristics/synthesis/linear_program.h"
 #include "heuristics/synthesis/pipelining.h"
 #include "heuristics/synthesis/rank_paths.h"
@@ -259,7 +258,6 @@ TreePacking alike_trees(const Topology& topology, CollectiveKind goal, double ta
   constexpr int most_times = 8;
   constexpr int most_even = 2048;       // ranks: every tree then prices every pair
   constexpr int most_tried_over = 256;  // ranks of which more than one packing is tried so
-  constexpr int most_shifted = 1024;    // ranks: one image of each tree for each of them
   constexpr std::ptrdiff_t most_images = 512;
   constexpr double one_piece = 1.01;  // rounds: all links are then full in each of them
   TreePacking best{goal, topology.hosts(), {}, 0};
@@ -274,25 +272,17 @@ TreePacking alike_trees(const Topology& topology, CollectiveKind goal, double ta
     if (reaches || is_better) best = std::move(packing);
     return reaches;
   };
-  if (topology.hosts() <= most_shifted) {
-    const Likenesses alike = likenesses_of(topology, packer.paths());
-    if (!alike.shifts.empty()) {
-      TreePacking levels =
-          level_trees(topology, goal, packer.paths(), alike.shifts, target, tolerance);
-      if (!levels.trees.empty()) return levels;
-    }
+  if (topology.hosts() <= most_tried_over) {
+    const std::vector<std::vector<Rank>> shifts = shifts_of(topology, packer.paths());
     double least = std::numeric_limits<double>::infinity();
-    const int most_of_images = topology.hosts() <= most_tried_over ? most_times : 0;
-    for (const auto* images : {&alike.shifts, &alike.all}) {
-      for (int times = 1; times <= most_of_images && least > one_piece; ++times) {
-        if (images->empty() || times * std::ssize(*images) > most_images) break;
-        TreePacking packing = packer.pack_images(taken, times, *images);
-        if (packing.seconds_per_byte > target * (1 + tolerance)) continue;
-        const double rounds = rounds_of_one_piece(topology, packing);
-        if (rounds >= least * (1 - tolerance)) continue;
-        least = rounds;
-        best = std::move(packing);
-      }
+    for (int times = 1; times <= most_times && least > one_piece; ++times) {
+      if (shifts.empty() || times * std::ssize(shifts) > most_images) break;
+      TreePacking packing = packer.pack_images(taken, times, shifts);
+      if (packing.seconds_per_byte > target * (1 + tolerance)) continue;
+      const double rounds = rounds_of_one_piece(topology, packing);
+      if (rounds >= least * (1 - tolerance)) continue;
+      least = rounds;
+      best = std::move(packing);
     }
     if (!best.trees.empty()) return best;
   }

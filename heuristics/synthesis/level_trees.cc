@@ -5,150 +5,201 @@
 #include <limits>
 #include <utility>
 
+#include "heuristics/synthesis/capacity_graph.h"
 #include "heuristics/synthesis/max_flow.h"
 
 namespace collbench {
 namespace {
 
-/// The kinds of links, and how many hops each rank is from rank 0.
+/// How many hops ranks are from each other, and which links they may hang by.
 class LevelDealer {
  public:
-  LevelDealer(const Topology& topology, const RankPaths& paths,
-              const std::vector<std::vector<Rank>>& shifts)
-      : depth_(shifts.size(), -1) {
-    const auto ranks = static_cast<Rank>(shifts.size());
-    for (Rank peer = 1; peer < ranks; ++peer) {
-      const auto links = paths.links(0, peer);
-      if (links.size() != 1) continue;
-      Kind& kind = kinds_.emplace_back();
-      kind.capacity = topology.capacity(links.front());
-      kind.to.resize(shifts.size());
-      kind.from.resize(shifts.size());
-      for (Rank from = 0; from < ranks; ++from) {
-        kind.to[from] = shifts[from][peer];
-        kind.from[kind.to[from]] = from;
-      }
+  /// `is_reduction`: edges lead from child to parent.
+  LevelDealer(const Topology& topology, bool is_reduction)
+      : ranks_(topology.hosts()),
+        edges_(static_cast<std::size_t>(ranks_)),
+        roots_by_depth_(edges_.size()) {
+    for (std::size_t l = 0; l < topology.links().size(); ++l) {
+      const Link& link = topology.links()[l];
+      const Rank parent = is_reduction ? link.to : link.from;
+      const Rank child = is_reduction ? link.from : link.to;
+      if (parent >= ranks_ || child >= ranks_) continue;
+      edges_[child].push_back({parent, topology.capacity(static_cast<LinkId>(l))});
     }
-    depth_[0] = 0;
-    for (std::vector<Rank> level{0}; !level.empty();) {
-      std::vector<Rank> next;
-      for (const Rank from : level) {
-        for (const Kind& kind : kinds_) {
-          int& depth = depth_[kind.to[from]];
-          if (depth >= 0) continue;
-          depth = depth_[from] + 1;
-          next.push_back(kind.to[from]);
+    std::vector<std::vector<Rank>> children(edges_.size());
+    for (Rank child = 0; child < ranks_; ++child) {
+      for (const Edge& edge : edges_[child]) children[edge.parent].push_back(child);
+    }
+    depth_.assign(edges_.size(), std::vector<int>(edges_.size(), -1));
+    for (Rank root = 0; root < ranks_; ++root) {
+      std::vector<int>& depth = depth_[root];
+      depth[root] = 0;
+      std::vector<Rank> reached{root};
+      for (std::size_t i = 0; i < reached.size(); ++i) {
+        for (const Rank child : children[reached[i]]) {
+          if (depth[child] >= 0) continue;
+          depth[child] = depth[reached[i]] + 1;
+          reached.push_back(child);
+          auto& levels = roots_by_depth_[child];
+          if (std::ssize(levels) < depth[child]) levels.resize(depth[child]);
+          levels[depth[child] - 1].push_back(root);
         }
       }
-      levels_.push_back(std::exchange(level, std::move(next)));
+      reaches_all_ = reaches_all_ && std::ssize(reached) == ranks_;
     }
   }
 
-  bool reaches_all() const { return std::ranges::count(depth_, -1) == 0; }
+  bool reaches_all() const { return reaches_all_; }
 
-  /// Parents of so many trees of rank 0, and the time of their rounds for a byte of each.
-  std::pair<std::vector<std::vector<Rank>>, double> deal(int trees) const {
-    std::vector<std::vector<Rank>> parents(static_cast<std::size_t>(trees),
-                                           std::vector<Rank>(depth_.size(), -1));
-    double seconds = 0;
-    for (std::size_t level = 1; level < levels_.size(); ++level) {
-      seconds += deal_level(levels_[level], parents);
+  /// What rounds of one piece take at least, in seconds for a byte of one tree of each root.
+  double least_seconds() const {
+    std::vector<double> seconds;
+    for (Rank child = 0; child < ranks_; ++child) {
+      const auto& levels = roots_by_depth_[child];
+      seconds.resize(std::max(seconds.size(), levels.size()), 0);
+      for (std::size_t d = 0; d < levels.size(); ++d) {
+        const auto roots = static_cast<double>(levels[d].size());
+        seconds[d] = std::max(seconds[d], roots / rate_towards(child, levels[d]));
+      }
     }
-    return {std::move(parents), seconds};
+    return sum(seconds);
+  }
+
+  /// Parents of so many trees of each root, and the time of their rounds for a byte of each.
+  struct Deal {
+    std::vector<std::vector<Rank>> parents;  // by root, and tree of it
+    double seconds = 0;
+  };
+  Deal deal(int trees) const {
+    Deal made;
+    made.parents.assign(edges_.size() * trees, std::vector<Rank>(edges_.size(), -1));
+    std::vector<double> seconds;
+    for (Rank child = 0; child < ranks_; ++child) {
+      const auto& levels = roots_by_depth_[child];
+      seconds.resize(std::max(seconds.size(), levels.size()), 0);
+      for (std::size_t d = 0; d < levels.size(); ++d) {
+        seconds[d] = std::max(seconds[d], deal_level(child, levels[d], trees, made.parents));
+      }
+    }
+    made.seconds = sum(seconds);
+    return made;
   }
 
  private:
-  /// The images of a link of rank 0: one leaves every rank, and one enters it.
-  struct Kind {
-    double capacity = 0;
-    std::vector<Rank> to;    // by the rank that it leaves
-    std::vector<Rank> from;  // by the rank that it enters
+  struct Edge {
+    Rank parent;
+    double capacity;
   };
 
-  double deal_level(const std::vector<Rank>& level, std::vector<std::vector<Rank>>& parents) const {
-    const auto trees = static_cast<std::int64_t>(parents.size());
-    const int first_kind = 2 + static_cast<int>(level.size());
+  static double sum(const std::vector<double>& seconds) {
+    double all = 0;
+    for (const double each : seconds) all += each;
+    return all;
+  }
+
+  bool is_nearer(Rank root, Rank parent, Rank child) const {
+    return depth_[root][parent] == depth_[root][child] - 1;
+  }
+
+  double rate_towards(Rank child, const std::vector<Rank>& roots) const {
+    double all = 0;
+    for (const Edge& edge : edges_[child]) {
+      const auto leads = [&](Rank root) { return is_nearer(root, edge.parent, child); };
+      if (std::ranges::any_of(roots, leads)) all += edge.capacity;
+    }
+    return all;
+  }
+
+  /// `roots` are equally far from the child.
+  double deal_level(Rank child, const std::vector<Rank>& roots, int trees,
+                    std::vector<std::vector<Rank>>& parents) const {
+    const std::vector<Edge>& edges = edges_[child];
     constexpr int source = 0;
     constexpr int sink = 1;
-    MaxFlow<std::int64_t> flow(first_kind + static_cast<int>(kinds_.size()));
+    const int first_edge = 2 + static_cast<int>(roots.size());
+    MaxFlow<std::int64_t> flow(first_edge + static_cast<int>(edges.size()));
     struct Choice {
-      std::size_t rank;  // of the level
+      Rank root;
       Rank parent;
       int arc;
     };
     std::vector<Choice> choices;
-    for (std::size_t i = 0; i < level.size(); ++i) {
+    for (std::size_t i = 0; i < roots.size(); ++i) {
       const int vertex = 2 + static_cast<int>(i);
       flow.set_capacity(flow.add_arc(source, vertex), trees);
-      for (std::size_t k = 0; k < kinds_.size(); ++k) {
-        const Rank parent = kinds_[k].from[level[i]];
-        if (depth_[parent] != depth_[level[i]] - 1) continue;
-        choices.push_back({i, parent, flow.add_arc(vertex, first_kind + static_cast<int>(k))});
-        flow.set_capacity(choices.back().arc, trees);
+      for (std::size_t e = 0; e < edges.size(); ++e) {
+        if (!is_nearer(roots[i], edges[e].parent, child)) continue;
+        const int arc = flow.add_arc(vertex, first_edge + static_cast<int>(e));
+        flow.set_capacity(arc, trees);
+        choices.push_back({roots[i], edges[e].parent, arc});
       }
     }
     std::vector<int> out;
-    double all = 0;
-    for (std::size_t k = 0; k < kinds_.size(); ++k) {
-      out.push_back(flow.add_arc(first_kind + static_cast<int>(k), sink));
-      all += kinds_[k].capacity;
+    for (std::size_t e = 0; e < edges.size(); ++e) {
+      out.push_back(flow.add_arc(first_edge + static_cast<int>(e), sink));
     }
-    // The next number of trees that some kind can carry, until all have room.
-    const std::int64_t wanted = trees * std::ssize(level);
-    double seconds = static_cast<double>(wanted) / all;
+    // The next number of trees that some edge can carry, until all have room.
+    const std::int64_t wanted = trees * std::ssize(roots);
+    double seconds = static_cast<double>(wanted) / rate_towards(child, roots);
     for (;;) {
       double next = std::numeric_limits<double>::infinity();
-      for (std::size_t k = 0; k < kinds_.size(); ++k) {
-        const double room = std::floor(seconds * kinds_[k].capacity * (1 + 1e-9));
-        flow.set_capacity(out[k], static_cast<std::int64_t>(room));
-        next = std::min(next, (room + 1) / kinds_[k].capacity);
+      for (std::size_t e = 0; e < edges.size(); ++e) {
+        const double room = std::floor(seconds * edges[e].capacity * (1 + 1e-9));
+        flow.set_capacity(out[e], static_cast<std::int64_t>(room));
+        next = std::min(next, (room + 1) / edges[e].capacity);
       }
       if (flow.solve(source, sink, wanted) == wanted) break;
       seconds = next;
     }
-    std::vector<std::size_t> given(level.size(), 0);
-    for (const Choice& choice : choices) {
-      for (std::int64_t i = flow.flow(choice.arc); i > 0; --i) {
-        parents[given[choice.rank]++][level[choice.rank]] = choice.parent;
-      }
+    std::size_t given = 0;  // of the root's trees; choices are by root
+    for (std::size_t c = 0; c < choices.size(); ++c) {
+      const auto& [root, parent, arc] = choices[c];
+      if (c == 0 || choices[c - 1].root != root) given = static_cast<std::size_t>(root) * trees;
+      for (std::int64_t i = flow.flow(arc); i > 0; --i) parents[given++][child] = parent;
     }
     return seconds;
   }
 
-  std::vector<Kind> kinds_;
-  std::vector<int> depth_;  // hops from rank 0
-  std::vector<std::vector<Rank>> levels_;
+  int ranks_;
+  std::vector<std::vector<Edge>> edges_;                        // by child
+  std::vector<std::vector<int>> depth_;                         // by root, and rank
+  std::vector<std::vector<std::vector<Rank>>> roots_by_depth_;  // by child, and depth from 1 on
+  bool reaches_all_ = true;
 };
 
 }  // namespace
 
-TreePacking level_trees(const Topology& topology, CollectiveKind goal, const RankPaths& paths,
-                        const std::vector<std::vector<Rank>>& shifts, double target,
+TreePacking level_trees(const Topology& topology, CollectiveKind goal, double target,
                         double tolerance) {
+  constexpr int most_ranks = 1024;
   constexpr int most_trees = 16;  // of a root
-  const int ranks = paths.ranks();
+  const int ranks = topology.hosts();
   TreePacking packing{goal, ranks, {}, 0};
-  const LevelDealer dealer(topology, paths, shifts);
+  const bool is_sum_and_copy = goal == CollectiveKind::all_reduce;
+  if (ranks > most_ranks || (is_sum_and_copy && !capacity_graph(topology).is_bidirectional())) {
+    return packing;
+  }
+  const LevelDealer dealer(topology, goal == CollectiveKind::reduce_scatter);
   if (!dealer.reaches_all()) return packing;
-  const int halves = goal == CollectiveKind::all_reduce ? 2 : 1;
+  const double enough = target * ranks * (1 + tolerance) / (is_sum_and_copy ? 2 : 1);
+  const bool fills_rounds = dealer.least_seconds() <= enough;
+  // An all-reduce may have all its roots in the middle, half as many hops from the farthest rank.
+  if (is_sum_and_copy && !fills_rounds) return packing;
   for (int trees = 1; trees <= most_trees; ++trees) {
-    const auto [parents, seconds] = dealer.deal(trees);
-    if (seconds * halves > target * trees * ranks * (1 + tolerance)) continue;
-    for (const std::vector<Rank>& shift : shifts) {
-      for (const std::vector<Rank>& of_first : parents) {
-        std::vector<Rank> moved(of_first.size(), -1);
-        for (Rank r = 1; r < ranks; ++r) moved[shift[r]] = shift[of_first[r]];
-        PackedTree& tree = packing.trees.emplace_back();
-        tree.root = shift[0];
-        tree.weight = 1.0 / (static_cast<double>(trees) * ranks);
-        if (goal != CollectiveKind::all_gather) tree.reduce = moved;
-        if (goal != CollectiveKind::reduce_scatter) tree.broadcast = std::move(moved);
-      }
+    LevelDealer::Deal deal = dealer.deal(trees);
+    if (fills_rounds && deal.seconds > enough * trees) continue;
+    packing.trees.clear();
+    for (std::size_t i = 0; i < deal.parents.size(); ++i) {
+      PackedTree& tree = packing.trees.emplace_back();
+      tree.root = static_cast<Rank>(i) / trees;
+      tree.weight = 1.0 / static_cast<double>(deal.parents.size());
+      if (goal != CollectiveKind::all_gather) tree.reduce = deal.parents[i];
+      if (goal != CollectiveKind::reduce_scatter) tree.broadcast = std::move(deal.parents[i]);
     }
     packing.seconds_per_byte = seconds_per_byte(topology, packing.trees);
-    break;
+    if (packing.seconds_per_byte <= target * (1 + tolerance)) return packing;
   }
-  return packing;
+  return {goal, ranks, {}, 0};
 }
 
 }  // namespace collbench

@@ -1,27 +1,23 @@
-// Trees as shallow as the network, of which every link carries as much in every round: all-gather
-// and reduce-scatter on tori, hypercubes and full meshes.
+// Trees as shallow as the network: all-gather and reduce-scatter where ranks are joined directly,
+// as on tori, meshes, hypercubes and full meshes, damaged ones included.
 //
-// Where shifts (shifts.h) map any rank to any other, the trees of all ranks are the images of those
-// of one, and links that shifts map onto each other, one from each rank, carry the same. A rank d
-// hops from the root is reached by one of the links that lead to it from d - 1 hops; which of them,
-// in how many of the root's trees, is a flow: every level's ranks are dealt out to the kinds of
-// links so that the fullest kind is as empty as can be. On every torus tried as many trees of each
-// root as a rank has links are dealt out evenly in all levels, so that one piece of each takes the
-// time of the bound and the fewest hops there are.
+// In a tree of the fewest hops a rank hangs from any neighbour that is a hop nearer to the root,
+// and that choice binds no other rank. So every rank deals out by itself what reaches it, from all
+// roots and level by level, to the links that lead to it: a flow, by which the fullest of them is
+// as empty as can be in every round. On every torus tried as many trees of each root as a rank has
+// links come out even, so that one piece of each takes the time of the bound and the fewest hops
+// there are; on a mesh its corners are always busy while trees follow each other.
 #pragma once
 
-#include <vector>
-
-#include "heuristics/synthesis/rank_paths.h"
 #include "heuristics/synthesis/tree_packing.h"
 
 namespace collbench {
 
-/// The fewest equally heavy trees whose rounds of one piece take no longer than `target` seconds a
-/// byte, within `tolerance`; none if no number tried does. `shifts`: one for each rank, which maps
-/// rank 0 there. Requires links that are alike in both directions.
-TreePacking level_trees(const Topology& topology, CollectiveKind goal, const RankPaths& paths,
-                        const std::vector<std::vector<Rank>>& shifts, double target,
+/// Equally heavy trees of the fewest hops that take no longer than `target` seconds a byte, within
+/// `tolerance`: the fewest that do so in rounds of one piece, where the levels allow that, or else
+/// by what links carry in all (not for all-reduce, whose roots need not be everywhere). None if no
+/// number tried does, or if not all ranks can be reached over links between ranks.
+TreePacking level_trees(const Topology& topology, CollectiveKind goal, double target,
                         double tolerance);
 
 }  // namespace collbench

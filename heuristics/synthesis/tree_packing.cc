@@ -11,6 +11,7 @@
 #include "heuristics/synthesis/alike_trees.h"
 #include "heuristics/synthesis/capacity_graph.h"
 #include "heuristics/synthesis/grown_trees.h"
+#include "heuristics/synthesis/level_trees.h"
 #include "heuristics/synthesis/linear_program.h"
 #include "heuristics/synthesis/message_ways.h"
 #include "heuristics/synthesis/pipelining.h"
@@ -255,6 +256,8 @@ Packings pack_trees(const Topology& topology, CollectiveKind goal, double target
                     double worth_whole) {
   require(!has_root(goal) && topology.hosts() >= 2,
           "trees are packed for all-reduce, reduce-scatter and all-gather of at least 2 ranks");
+  TreePacking levels = level_trees(topology, goal, target, whole_tolerance);
+  if (!levels.trees.empty()) return {std::move(levels), {}};
   TreePacking even = alike_trees(topology, goal, target, whole_tolerance);
   const bool is_even = !even.trees.empty();
   if (is_even && even.seconds_per_byte <= target * (1 + whole_tolerance)) {

@@ -1,4 +1,4 @@
-// Trees of the fewest hops on tori: as even in every round as in all together.
+// Trees of the fewest hops: on tori as even in every round as in all together, on meshes in all.
 #include "heuristics/synthesis/level_trees.h"
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 #include "algorithms/verify.h"
 #include "heuristics/policies/policy.h"
+#include "heuristics/synthesis/certificate.h"
 #include "heuristics/synthesis/packed_schedule.h"
-#include "heuristics/synthesis/shifts.h"
 #include "heuristics/synthesis/synthesise.h"
 #include "topologies/specification.h"
 
@@ -51,14 +51,53 @@ INSTANTIATE_TEST_SUITE_P(
                     Grid{"torus:3x5,50GBps,0us", 3, 2}, Grid{"torus:3x3x3,50GBps,0us", 3, 3},
                     Grid{"torus:2x2x2x2,50GBps,0us", 4, 4}, Grid{"full:7,50GBps,0us", 1, 1}));
 
+double seconds_of_bound(const Topology& network, CollectiveKind kind) {
+  return certify(network, kind).bound.seconds_per_gigabyte.value() / 1e9;
+}
+
+int farthest(const std::string& name) {
+  const Topology network = shipped_network(name);
+  return longest_way(shallow_trees(network, CollectiveKind::all_gather));
+}
+
+class LevelTreesWithoutShifts : public testing::TestWithParam<const char*> {};
+
+// Meshes, tori with dead links and cubes with slow ones: no shift maps them onto themselves.
+TEST_P(LevelTreesWithoutShifts, ReachTheBoundInTheFewestHops) {
+  const Topology network = shipped_network(GetParam());
+  for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
+    const SynthesisedPlan plan = synthesise(network, kind);
+    EXPECT_TRUE(plan.whole.trees.empty() && plan.fewer.empty());
+    EXPECT_LE(plan.packing.seconds_per_byte, 1.002 * seconds_of_bound(network, kind));
+    EXPECT_EQ(longest_way(plan.packing), farthest(GetParam()));
+    EXPECT_LE(plan.packing.trees.size(), 4U * network.hosts());
+    const Bytes large{1 << 26};
+    EXPECT_TRUE(verify(packed_schedule(plan.packing, {1, 1}, "synth"), {kind, 0}).ok());
+    EXPECT_LE(simulated_over_bound(plan, large), 1.005);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, LevelTreesWithoutShifts,
+                         testing::Values("mesh_3x5", "mesh_4x4", "mesh_3x3x3", "torus_4x4_cut",
+                                         "fullmesh_4_cut"));
+
+TEST(LevelTreesOfOneWayLinks, GatherAlongThemAndScatterAgainstThem) {
+  const Topology ring = shipped_network("ring_5_uni");
+  for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
+    const TreePacking packing = level_trees(ring, kind, seconds_of_bound(ring, kind), 0);
+    ASSERT_THAT(packing.trees, testing::SizeIs(5));
+    const PackedTree& tree = packing.trees.front();
+    const bool gathers = kind == CollectiveKind::all_gather;
+    EXPECT_EQ((gathers ? tree.broadcast : tree.reduce)[gathers ? 1 : 4], 0);
+  }
+  const CollectiveKind both = CollectiveKind::all_reduce;  // no tree there can be walked both ways
+  EXPECT_THAT(level_trees(ring, both, 1, 0).trees, testing::IsEmpty());
+}
+
 TEST(LevelTreesOfUnequalLinks, AreDealtOutByTheirRates) {
   const Topology network = shipped_network("torus_4x4_hetero");
-  const RankPaths paths(network);
-  const std::vector<std::vector<Rank>> shifts = likenesses_of(network, paths).shifts;
-  ASSERT_THAT(shifts, testing::SizeIs(16));
   constexpr double anything = 1;  // second a byte
-  const TreePacking some =
-      level_trees(network, CollectiveKind::all_gather, paths, shifts, anything, 0);
+  const TreePacking some = level_trees(network, CollectiveKind::all_gather, anything, 0);
   EXPECT_THAT(some.trees, testing::SizeIs(16));
   const std::vector<double> load = link_loads(network, some.trees);
   std::map<double, double> most;  // that a link carries, by its rate
@@ -68,21 +107,14 @@ TEST(LevelTreesOfUnequalLinks, AreDealtOutByTheirRates) {
   }
   ASSERT_THAT(most, testing::SizeIs(2));
   EXPECT_GT(most.rbegin()->second, most.begin()->second) << "the faster links carry more";
-  const double bound = synthesise(network, CollectiveKind::all_gather)
-                           .certificate.bound.seconds_per_gigabyte.value() /
-                       1e9;
-  const TreePacking none =
-      level_trees(network, CollectiveKind::all_gather, paths, shifts, bound * 0.99, 0);
-  EXPECT_THAT(none.trees, testing::IsEmpty());
+  const double bound = seconds_of_bound(network, CollectiveKind::all_gather);
+  EXPECT_THAT(level_trees(network, CollectiveKind::all_gather, bound * 0.99, 0).trees,
+              testing::IsEmpty());
 }
 
 TEST(LevelTreesOfSwitchedNetworks, AreNone) {
   const Topology network = shipped_network("dgx_h100_2_rail");
-  const RankPaths paths(network);
-  const std::vector<std::vector<Rank>> shifts = likenesses_of(network, paths).shifts;
-  ASSERT_FALSE(shifts.empty());
-  EXPECT_THAT(level_trees(network, CollectiveKind::all_gather, paths, shifts, 1, 0).trees,
-              testing::IsEmpty());
+  EXPECT_THAT(level_trees(network, CollectiveKind::all_gather, 1, 0).trees, testing::IsEmpty());
 }
 
 /// The algorithms that the cost model considers there for 256 MiB, fastest first.

@@ -49,7 +49,7 @@ TEST(Pipelining, TheTimeOfRoundsIsCountedFromTheLinksTheyLoad) {
 
 TEST(Pipelining, SmallPiecesAreCutEvenlyWhereTheyCanBe) {
   // 16,384 elements for each tree.
-  const Topology network = shipped_network("mesh_3x5");
+  const Topology network = shipped_network("dgx1_v100_cut");
   TreePacking trees = synthesise(network, CollectiveKind::all_gather).packing;
   const auto elements_of = [&](std::int64_t elements) {
     const Bytes bytes{4 * elements};
