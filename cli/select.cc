@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <iostream>
+#include <map>
 #include <memory>
 
 #include <fmt/format.h>
@@ -204,31 +205,37 @@ std::string behind(const Candidate& candidate, const Answer& answer) {
 
 void print_candidates(const Answer& answer, bool explain) {
   std::size_t width = std::string_view("candidate").size();
+  std::map<std::string, std::vector<std::string>> refused;  // names by reason
   for (const Candidate& c : answer.candidates) {
-    width = std::max(width, name_of(c.algorithm, c.protocol).size());
+    const std::string name = name_of(c.algorithm, c.protocol);
+    if (c.refused.empty()) width = std::max(width, name.size());
+    if (!c.refused.empty()) refused[c.refused].push_back(name);
   }
   std::cout << fmt::format("\n  {:<{}}  {:>9}  {:>8}\n", "candidate", width, "expected", "behind");
   for (const Candidate& c : answer.candidates) {
-    std::string line = fmt::format("  {:<{}}  ", name_of(c.algorithm, c.protocol), width);
-    if (!c.refused.empty()) {
-      line += "refused: " + c.refused;
-    } else {
-      line +=
-          fmt::format("{:>9}  {:>8}", c.time ? to_string(*c.time) : "unknown", behind(c, answer));
-      if (explain && !c.terms.empty()) line += "  " + c.terms;
-    }
+    if (!c.refused.empty()) continue;
+    std::string line =
+        fmt::format("  {:<{}}  {:>9}  {:>8}", name_of(c.algorithm, c.protocol), width,
+                    c.time ? to_string(*c.time) : "unknown", behind(c, answer));
+    if (explain && !c.terms.empty()) line += "  " + c.terms;
     line.erase(line.find_last_not_of(' ') + 1);
     std::cout << line << '\n';
+  }
+  for (const auto& [reason, names] : refused) {
+    const bool is_named = reason.starts_with(names.front() + ": ");
+    std::cout << "  refused: "
+              << (is_named ? reason : fmt::format("{}: {}", fmt::join(names, ", "), reason))
+              << '\n';
   }
 }
 
 void print_answer(const Policy& policy, const Question& question, const std::string& network,
                   bool explain) {
   const Answer answer = ask(policy, question);
-  std::string work = fmt::format("{} {} {}", to_string(question.bytes), to_string(question.type),
-                                 to_string(question.op));
+  std::string work = fmt::format("{} {}", to_string(question.bytes), to_string(question.type));
+  if (adds(question.collective)) work += fmt::format(" {}", to_string(question.op));
   if (question.collective != CollectiveKind::all_reduce) {
-    work = fmt::format("a {} of {}", to_string(question.collective), work);
+    work = fmt::format("{} of {}", to_string(question.collective), work);
     if (!question.counts.empty()) work += fmt::format(" in {}", fmt::join(question.counts, ", "));
   }
   std::cout << fmt::format("{}: {} for {}, {} workers on {}\n", policy.name,

@@ -135,7 +135,7 @@ int synthesise_network(const Settings& settings) {
   const auto make = [&]() -> SynthesisedPlan {
     if (!settings.text("late").empty()) {
       require(goal == CollectiveKind::all_reduce,
-              fmt::format("--late is for an all-reduce, not for a {}", to_string(goal)));
+              fmt::format("--late is for an all-reduce, not for {}", to_string(goal)));
       late = synthesise_late(network, parse_stragglers(settings.text("late")),
                              size_of_objective(settings), equal_trees);
       return late->plan;

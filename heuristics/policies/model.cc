@@ -118,13 +118,16 @@ std::vector<std::string> names_for(const Question& question) {
     const Layout& layout = question.machine->topology.layout();
     const bool has_lines = layout.kind == Layout::Kind::grid;
     const bool is_torus = has_lines && std::ranges::count(layout.wraps, false) == 0;
+    // Their trees are made in a tenth of a second (heuristics/synthesis/level_trees.h).
+    const bool has_level_trees =
+        has_lines && (is_torus || question.collective != CollectiveKind::all_reduce);
     if (has_lines) names.emplace_back("torus:pincer");
     if (question.collective == CollectiveKind::all_reduce) add_between_nodes(question, names);
     if (!wire_rings(question.machine->topology, question.workers).empty()) {
       names.emplace_back(rings_over_wires);
     }
     const int hosts = question.machine->topology.hosts();
-    const int most = is_torus ? most_on_tori : has_lines ? most_on_grids : most_synthesised;
+    const int most = has_level_trees ? most_on_tori : has_lines ? most_on_grids : most_synthesised;
     if (has_synthesiser() && hosts == question.workers && hosts >= 2 && hosts <= most) {
       names.emplace_back(synthesised_row().name);
     }

@@ -12,34 +12,78 @@
 #include "heuristics/synthesis/tree_pricing.h"
 
 namespace collbench {
+namespace {
+
+/// Trees of the fewest hops, which share links as evenly as one after the other can.
+class ShallowTrees {
+ public:
+  explicit ShallowTrees(const Topology& topology)
+      : topology_(topology), paths_(topology), load_(topology.links().size(), 0) {}
+
+  /// Parents in a tree whose edges lead away from the root, or else to it.
+  std::vector<Rank> parents_of(Rank root, bool away) {
+    const int ranks = paths_.ranks();
+    std::vector<Rank> parents(static_cast<std::size_t>(ranks), -1);
+    int reached = 1;
+    for (std::vector<Rank> level{root}; !level.empty();) {
+      std::vector<Rank> next;
+      for (Rank r = 0; r < ranks; ++r) {
+        if (r == root || parents[r] >= 0) continue;
+        const Rank parent = least_full(level, r, away);
+        if (parent >= 0) next.push_back(r);
+        parents[r] = parent;
+      }
+      reached += static_cast<int>(next.size());
+      level = std::move(next);
+    }
+    require(reached == ranks,
+            fmt::format("{}: no tree of ranks: some reach each other only through others that "
+                        "cannot be reached",
+                        topology_.name()));
+    return parents;
+  }
+
+ private:
+  /// Of `parents` that by which the fullest link on the way is least full, which then has one more
+  /// tree to carry; -1 if there is no way.
+  Rank least_full(const std::vector<Rank>& parents, Rank child, bool away) {
+    Rank best = -1;
+    double least = std::numeric_limits<double>::infinity();
+    const auto way = [&](Rank parent) {
+      return away ? paths_.links(parent, child) : paths_.links(child, parent);
+    };
+    for (const Rank parent : parents) {
+      const auto links = way(parent);
+      double most = 0;
+      for (const LinkId link : links) {
+        most = std::max(most, (load_[link] + 1) / topology_.capacity(link));
+      }
+      if (links.empty() || most >= least) continue;
+      least = most;
+      best = parent;
+    }
+    if (best >= 0) {
+      for (const LinkId link : way(best)) load_[link] += 1;
+    }
+    return best;
+  }
+
+  const Topology& topology_;
+  RankPaths paths_;
+  std::vector<double> load_;  // trees over each link so far
+};
+
+}  // namespace
 
 TreePacking shallow_trees(const Topology& topology, CollectiveKind goal) {
-  const RankPaths paths(topology);
-  const int ranks = paths.ranks();
+  ShallowTrees trees(topology);
+  const int ranks = topology.hosts();
   TreePacking packing{goal, ranks, {}, 0};
   int least = std::numeric_limits<int>::max();
   for (Rank root = 0; root < ranks; ++root) {
-    // Fewest hops from the root, and to it.
-    const auto parents_of = [&](bool away) {
-      std::vector<Rank> parents(ranks, -1);
-      std::vector<Rank> order{root};
-      for (std::size_t i = 0; i < order.size(); ++i) {
-        for (Rank r = 0; r < ranks; ++r) {
-          const auto links = away ? paths.links(order[i], r) : paths.links(r, order[i]);
-          if (r == root || parents[r] >= 0 || links.empty()) continue;
-          parents[r] = order[i];
-          order.push_back(r);
-        }
-      }
-      require(static_cast<int>(order.size()) == ranks,
-              fmt::format("{}: no tree of ranks: some reach each other only through others that "
-                          "cannot be reached",
-                          topology.name()));
-      return parents;
-    };
     PackedTree tree{root, 1, {}, {}};
-    if (goal != CollectiveKind::all_gather) tree.reduce = parents_of(false);
-    if (goal != CollectiveKind::reduce_scatter) tree.broadcast = parents_of(true);
+    if (goal != CollectiveKind::all_gather) tree.reduce = trees.parents_of(root, false);
+    if (goal != CollectiveKind::reduce_scatter) tree.broadcast = trees.parents_of(root, true);
     if (goal != CollectiveKind::all_reduce) {
       tree.weight = 1.0 / ranks;
       packing.trees.push_back(std::move(tree));

@@ -95,6 +95,31 @@ SynthesisedSchedule answer(const SynthesisRequest& request) {
   return {packed_schedule(*packing, pipelining, "synth"), pipelining.time};
 }
 
+/// Of every root a tree of the fewest hops.
+TreePacking shallow_of_all_roots(const Topology& topology, CollectiveKind goal) {
+  if (goal != CollectiveKind::all_reduce) return shallow_trees(topology, goal);
+  TreePacking packing = shallow_trees(topology, CollectiveKind::all_gather);
+  TreePacking sums = shallow_trees(topology, CollectiveKind::reduce_scatter);
+  packing.goal = goal;
+  for (std::size_t i = 0; i < packing.trees.size(); ++i) {
+    packing.trees[i].reduce = std::move(sums.trees[i].reduce);
+  }
+  packing.seconds_per_byte = seconds_per_byte(topology, packing.trees);
+  return packing;
+}
+
+/// For small vectors: trees of fewer hops than what fills the links.
+void add_shallow(Packings& packed, const Topology& topology, CollectiveKind goal, int most_trees) {
+  const auto add = [&](TreePacking shallow) {
+    const TreePacking& large = packed.whole.trees.empty() ? packed.packing : packed.whole;
+    const bool has_room = most_trees == 0 || std::ssize(shallow.trees) <= most_trees;
+    if (!has_room || longest_way(shallow) >= longest_way(large)) return;
+    packed.fewer.insert(packed.fewer.begin(), std::move(shallow));
+  };
+  add(shallow_of_all_roots(topology, goal));
+  if (goal == CollectiveKind::all_reduce) add(shallow_trees(topology, goal));
+}
+
 }  // namespace
 
 Topology SynthesisedPlan::network() const {
@@ -128,7 +153,8 @@ MessageTimes message_times(const Costs& costs) {
 
 SynthesisedPlan synthesise(const Topology& topology, CollectiveKind goal, int equal_trees) {
   constexpr int most_routed_ranks = 64;
-  constexpr double worth_ways = 0.002;  // of the time
+  constexpr int most_made_shallow = 256;  // ranks
+  constexpr double worth_ways = 0.002;    // of the time
   Certificate certificate = certify(topology, goal);
   const double target = certificate.bound.seconds_per_gigabyte.value() / 1e9;
   const bool is_free = topology.routes_are_free() && topology.vertices() > topology.hosts() &&
@@ -152,6 +178,7 @@ SynthesisedPlan synthesise(const Topology& topology, CollectiveKind goal, int eq
     if (packed.whole.trees.empty()) packed = pack_trees(topology, goal, target, equal_trees);
     if (routed.ways.empty()) least_by_any_ways = routed.packing.least_by_routes;
   }
+  if (topology.hosts() <= most_made_shallow) add_shallow(packed, topology, goal, equal_trees);
   return {.certificate = std::move(certificate),
           .packing = std::move(packed.packing),
           .whole = std::move(packed.whole),

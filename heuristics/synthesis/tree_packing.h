@@ -53,8 +53,8 @@ struct TreePacking {
 /// are thousands: equally heavy trees (whole_trees.h). Empty elsewhere, and where the packing is of
 /// equal trees already, as on networks that look alike from many ranks (alike_trees.h).
 ///
-/// Those of `fewer` fill links less evenly, but with fewer trees, cut into more pieces each: for
-/// vectors whose time is less that of bytes than that of messages.
+/// Those of `fewer` fill links less evenly, but with fewer trees, cut into more pieces each, or
+/// fewer hops: for vectors whose time is less that of bytes than that of messages.
 struct Packings {
   TreePacking packing;
   TreePacking whole;

@@ -1,6 +1,7 @@
 // Trees about every rank: how they share links, and when few of them are played.
 #include "heuristics/synthesis/alike_trees.h"
 
+#include <numeric>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -9,12 +10,15 @@
 
 #include "tests/heuristics/played_plans.h"
 
+#include "algorithms/registry.h"
 #include "algorithms/verify.h"
+#include "heuristics/calibration/fit.h"
 #include "heuristics/synthesis/certificate.h"
 #include "heuristics/synthesis/packed_schedule.h"
 #include "heuristics/synthesis/plan_text.h"
 #include "heuristics/synthesis/shifts.h"
 #include "heuristics/synthesis/synthesise.h"
+#include "simulator/simulate.h"
 #include "topologies/specification.h"
 
 namespace collbench {
@@ -47,7 +51,7 @@ TEST(AlikeTrees, TreesAboutEveryRankTakeTheAdapterThatIsLeastFull) {
   // All adapters of another node are equally near; taken in order, the first would be in all trees.
   const Topology nodes = machine("cluster:4xdgx-a100", 32).topology;
   const SynthesisedPlan plan = synthesise(nodes, CollectiveKind::all_reduce);
-  EXPECT_TRUE(plan.whole.trees.empty() && plan.fewer.empty());
+  EXPECT_TRUE(plan.whole.trees.empty());
   EXPECT_THAT(plan.packing.trees, testing::SizeIs(32));
   EXPECT_EQ(longest_way(plan.packing), 4);
   EXPECT_GE(plan.share(), 0.998);
@@ -99,6 +103,43 @@ TEST(AlikeTrees, FewTreesThatASearchFoundPlayWhatManyWouldFillBadly) {
   const Schedule by_many = packed_schedule(many, pipelining_for(star, many, size), "synth");
   EXPECT_LT(simulated_over_bound(plan, to_schedule(plan, size), size),
             0.95 * simulated_over_bound(plan, by_many, size));
+}
+
+/// What `synth` takes for so many bytes, over what `direct` does.
+double over_direct(const Machine& machine, CollectiveKind kind, Bytes bytes) {
+  const int ranks = machine.topology.hosts();
+  remember_machine(machine);
+  const auto time = [&](const std::string& name) {
+    const AlgorithmSpec spec = fit_to(parse_algorithm_spec(name), machine.topology, ranks);
+    Scenario scenario{.schedule = make_schedule(spec, ranks, bytes, {kind, 0}), .machine = machine};
+    scenario.placement.resize(static_cast<std::size_t>(ranks));
+    std::iota(scenario.placement.begin(), scenario.placement.end(), 0);
+    scenario.count = bytes.count / 4;
+    return simulate(scenario, Engine::fluid).time;
+  };
+  return time("synth") / time("direct");
+}
+
+TEST(ShallowTrees, CarrySmallVectors) {
+  // Trees that fill the links there take up to three times as long, and four for an all-gather.
+  offer_synthesis();
+  for (const char* name :
+       {"dragonfly:2x2x2x1:1x1x1,200Gbps,1us", "fat-tree:4x4:1x2:1x2,100Gbps,1us", "dgx-1-v100"}) {
+    const Machine network = machine(name);
+    for (const CollectiveKind kind :
+         {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
+      EXPECT_LE(over_direct(network, kind, Bytes{1 << 14}), 1.01) << name << " " << to_string(kind);
+    }
+  }
+}
+
+TEST(ShallowTrees, ShareLinksEvenly) {
+  // Of the two ways to a corner that is two hops away every root would take the first.
+  const TreePacking packing =
+      shallow_trees(machine("torus:4x4,50GBps,1us").topology, CollectiveKind::all_gather);
+  EXPECT_THAT(packing.trees, testing::SizeIs(16));
+  EXPECT_EQ(longest_way(packing), 4);
+  EXPECT_LE(packing.seconds_per_byte, 5.0 / 16 / 50e9) << "15 of 16 shards over 4 links: 3.75";
 }
 
 }  // namespace
