@@ -250,7 +250,7 @@ void add_algos(CLI::App& app, Action& action) {
   add_command(algos, "list", "name, constraints and cost of each", {}, action, list_algorithms);
   add_command(algos, "show", "what every rank does in every round", show_algorithm_rows, action,
               show_algorithm);
-  add_command(algos, "verify", "prove that they are all-reduces", verify_rows, action,
+  add_command(algos, "verify", "prove that they compute their collective", verify_rows, action,
               verify_algorithms);
   add_command(algos, "order", "show the order of additions, or find it from results", order_rows(),
               action, show_orders);
