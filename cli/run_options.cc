@@ -124,7 +124,7 @@ void check_faults(const Settings& settings, const Sweep& sweep) {
 
 Sweep sweep_of(const Settings& settings, const std::optional<LaunchedWorker>& worker) {
   Sweep sweep;
-  sweep.algorithms = settings.list("algo");
+  sweep.algorithms = settings.algorithms();
   sweep.backends = settings.list("backend");
   sweep.workers = settings.worker_counts("workers");
   read_sizes(settings, sweep);

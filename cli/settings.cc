@@ -278,6 +278,24 @@ std::vector<std::string> Settings::list(std::string_view name) const {
   return parse_list(label(name), text(name));
 }
 
+std::vector<std::string> Settings::algorithms() const {
+  const std::vector<std::string> words = option_words("algo");
+  const auto begins_one = [&](const std::string& item) {
+    const std::string name = item.substr(0, item.find_first_of(":@"));
+    return name == "file" || std::ranges::find(words, name) != words.end();
+  };
+  std::vector<std::string> specs;
+  for (const std::string& item : list("algo")) {
+    const bool is_of_network = !specs.empty() && specs.back().find(":topo=") != std::string::npos;
+    if (is_of_network && !begins_one(item)) {
+      specs.back() += "," + item;
+    } else {
+      specs.push_back(item);
+    }
+  }
+  return specs;
+}
+
 std::vector<int> Settings::worker_counts(std::string_view name) const {
   return parse_worker_counts(label(name), text(name));
 }

@@ -106,6 +106,8 @@ class Settings {
   Seconds duration(std::string_view name) const;
   Bytes size(std::string_view name) const;
   std::vector<std::string> list(std::string_view name) const;  // empty where the value is
+  /// Of `--algo`. Commas behind `topo=` are the network's, up to the next name of an algorithm.
+  std::vector<std::string> algorithms() const;
   std::vector<int> worker_counts(std::string_view name) const;
   std::uint64_t seed() const;
   const std::string& one_of(std::string_view name, const std::vector<std::string>& known) const;

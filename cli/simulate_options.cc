@@ -76,7 +76,7 @@ constexpr OptionRow detail_rows[] = {
 
 Sweep axes_of(const Settings& settings) {
   Sweep axes;
-  axes.algorithms = settings.list("algo");
+  axes.algorithms = settings.algorithms();
   axes.workers.clear();
   if (!settings.text("workers").empty()) axes.workers = settings.worker_counts("workers");
   read_sizes(settings, axes);

@@ -50,7 +50,7 @@ int simulate_workload(const Settings& settings) {
   if (!job.transfers.empty()) steps.push_back(replay_as_recorded(job));
   for (const std::string& topology : simulated_topologies_of(settings)) {
     for (const int workers : worker_counts_of(settings, topology, job.ranks)) {
-      for (const std::string& algorithm : settings.list("algo")) {
+      for (const std::string& algorithm : settings.algorithms()) {
         steps.push_back(replay_on(job, topology, algorithm, workers));
       }
     }

@@ -142,7 +142,7 @@ TEST_F(SelectTest, SharesOfChosenSizesArePricedAsTheyAre) {
   EXPECT_NEAR(microseconds("14M,1M,1M,0", "ring"), 14 / 4.0 * equal, 60);
   EXPECT_THAT(
       out({"-t", "star:4,100Gbps,5us", "--collective", "all-gather", "--counts", "14M,1M,1M,0"}),
-      HasSubstr("64 MiB f32 sum in 14680064, 1048576, 1048576, 0, 4 workers"));
+      HasSubstr("64 MiB f32 in 14680064, 1048576, 1048576, 0, 4 workers"));
 }
 
 TEST_F(SelectTest, SharesThatNobodyMeasuredOrThatDoNotFitAreSaid) {

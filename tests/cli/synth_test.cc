@@ -175,6 +175,16 @@ TEST_F(SynthTest, IsMadeForLateRanksAndPlayedWithThem) {
               HasSubstr("algo=synth:late=1:delay=10ms"));
 }
 
+TEST_F(SynthTest, RunsAmongOthersOnANetworkWhoseNameHasCommas) {
+  const std::string rows =
+      out({"--algo", "direct,synth:topo=full:3,64GBps,1us,ring:segments=2,synth:topo=net.csv", "-W",
+           "3", "-b", "1K", "-e", "1K", "-n", "2", "-w", "1", "--format", "csv"});
+  for (const char* name : {"\ndirect,", "\n\"synth:topo=full:3,64GBps,1us\",", "\nring:segments=2,",
+                           "\nsynth:topo=net.csv,"}) {
+    EXPECT_THAT(rows, HasSubstr(name));
+  }
+}
+
 TEST_F(SynthTest, IsSimulatedAndChosenOnItsNetwork) {
   EXPECT_THAT(
       out({"simulate", "--topo", "net.csv", "--latency", "1us", "--algo", "synth", "-b", "64M"}),
