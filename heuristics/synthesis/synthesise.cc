@@ -108,12 +108,12 @@ TreePacking shallow_of_all_roots(const Topology& topology, CollectiveKind goal) 
   return packing;
 }
 
-/// For small vectors: trees of fewer hops than what fills the links.
+/// For small vectors: trees of no more hops than those that fill the links.
 void add_shallow(Packings& packed, const Topology& topology, CollectiveKind goal, int most_trees) {
   const auto add = [&](TreePacking shallow) {
     const TreePacking& large = packed.whole.trees.empty() ? packed.packing : packed.whole;
     const bool has_room = most_trees == 0 || std::ssize(shallow.trees) <= most_trees;
-    if (!has_room || longest_way(shallow) >= longest_way(large)) return;
+    if (!has_room || longest_way(shallow) > longest_way(large)) return;
     packed.fewer.insert(packed.fewer.begin(), std::move(shallow));
   };
   add(shallow_of_all_roots(topology, goal));
