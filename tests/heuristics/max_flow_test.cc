@@ -92,5 +92,28 @@ TEST(MaxFlow, StopsAtWhatIsEnoughAndBeginsAnewWithOtherCapacities) {
   }
 }
 
+TEST(MaxFlow, SaysWhatCrossesEachArc) {
+  std::mt19937 random(19);
+  for (int round = 0; round < 500; ++round) {
+    const int vertices = 2 + drawn_below(random, 6);
+    const std::vector<FlowArc> arcs = random_arcs(random, vertices);
+    MaxFlow<std::int64_t> flow(vertices);
+    for (const FlowArc& arc : arcs) flow.set_capacity(flow.add_arc(arc.from, arc.to), arc.capacity);
+    const std::int64_t enough = drawn_below(random, 12);
+    const std::int64_t sent = flow.solve(0, 1, enough);
+    std::vector<std::int64_t> gained(static_cast<std::size_t>(vertices), 0);
+    for (std::size_t i = 0; i < arcs.size(); ++i) {
+      const std::int64_t crosses = flow.flow(static_cast<int>(i));
+      EXPECT_GE(crosses, 0) << round;
+      EXPECT_LE(crosses, arcs[i].capacity) << round;
+      gained[arcs[i].from] -= crosses;
+      gained[arcs[i].to] += crosses;
+    }
+    EXPECT_EQ(gained[0], -sent) << round;
+    EXPECT_EQ(gained[1], sent) << round;
+    EXPECT_TRUE(std::all_of(gained.begin() + 2, gained.end(), [](auto v) { return v == 0; }));
+  }
+}
+
 }  // namespace
 }  // namespace collbench
