@@ -273,7 +273,8 @@ Packings pack_trees(const Topology& topology, CollectiveKind goal, double target
     const bool is_better =
         !large.trees.empty() &&
         (!is_even || large.seconds_per_byte < even.seconds_per_byte * (1 - whole_tolerance));
-    if (is_better) return {std::move(large), {}, {std::move(even)}};
+    if (is_better && is_even) return {std::move(large), {}, {std::move(even)}};
+    if (is_better) return {std::move(large), {}};
     if (is_even) return {std::move(even), {}};
   }
   Packer packer(topology, goal);

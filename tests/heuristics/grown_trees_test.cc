@@ -91,6 +91,8 @@ TEST(GrownTrees, PackMoreRanksThanTheLinearProgramTakes) {
   const double bound = bound_of(network);
   const Packings packed = pack_trees(network, CollectiveKind::all_reduce, bound);
   EXPECT_LE(packed.packing.seconds_per_byte, 1.01 * bound);
+  // Not alike, so there are no trees about every rank for small vectors.
+  EXPECT_TRUE(packed.whole.trees.empty() && packed.fewer.empty());
 }
 
 TEST(GrownTrees, ShareTheRootsOfMoreRanksThanTheLinearProgramTakes) {
