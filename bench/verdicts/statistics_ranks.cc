@@ -164,7 +164,7 @@ std::size_t interval_rank(double mean, double variance, double tail) {
 Shift shift_of(std::vector<double> candidates, std::size_t k) {
   constexpr double infinite = std::numeric_limits<double>::infinity();
   const std::size_t n = candidates.size();
-  std::size_t parted = 0;  // what lies before it is smaller
+  std::size_t parted = 0;  // what lies before it is smaller; places are asked for in their order
   const auto in_order = [&](std::size_t place) {
     const auto at = candidates.begin() + static_cast<std::ptrdiff_t>(place);
     std::nth_element(candidates.begin() + static_cast<std::ptrdiff_t>(parted), at,
@@ -173,7 +173,8 @@ Shift shift_of(std::vector<double> candidates, std::size_t k) {
     return *at;
   };
   const double low = k == 0 ? -infinite : in_order(k - 1);
-  const double median = std::midpoint(in_order((n - 1) / 2), in_order(n / 2));
+  const double below = in_order((n - 1) / 2);
+  const double median = std::midpoint(below, in_order(n / 2));
   return {median, low, k == 0 ? infinite : in_order(n - k)};
 }
 
