@@ -65,10 +65,11 @@ class LevelDealer {
     return sum(seconds);
   }
 
-  /// Parents of so many trees of each root, and the time of their rounds for a byte of each.
+  /// Parents of so many trees of each root, and times for a byte of each.
   struct Deal {
     std::vector<std::vector<Rank>> parents;  // by root, and tree of it
-    double seconds = 0;
+    double of_rounds = 0;
+    double of_fullest = 0;  // of the link that carries most in all
   };
   Deal deal(int trees) const {
     Deal made;
@@ -77,11 +78,17 @@ class LevelDealer {
     for (Rank child = 0; child < ranks_; ++child) {
       const auto& levels = roots_by_depth_[child];
       seconds.resize(std::max(seconds.size(), levels.size()), 0);
+      std::vector<std::int64_t> carried(edges_[child].size(), 0);
       for (std::size_t d = 0; d < levels.size(); ++d) {
-        seconds[d] = std::max(seconds[d], deal_level(child, levels[d], trees, made.parents));
+        const double of_level = deal_level(child, levels[d], trees, made.parents, carried);
+        seconds[d] = std::max(seconds[d], of_level);
+      }
+      for (std::size_t e = 0; e < carried.size(); ++e) {
+        const double time = static_cast<double>(carried[e]) / edges_[child][e].capacity;
+        made.of_fullest = std::max(made.of_fullest, time);
       }
     }
-    made.seconds = sum(seconds);
+    made.of_rounds = sum(seconds);
     return made;
   }
 
@@ -110,9 +117,10 @@ class LevelDealer {
     return all;
   }
 
-  /// `roots` are equally far from the child.
+  /// `roots` are equally far from the child. Adds to what its edges carry.
   double deal_level(Rank child, const std::vector<Rank>& roots, int trees,
-                    std::vector<std::vector<Rank>>& parents) const {
+                    std::vector<std::vector<Rank>>& parents,
+                    std::vector<std::int64_t>& carried) const {
     const std::vector<Edge>& edges = edges_[child];
     constexpr int source = 0;
     constexpr int sink = 1;
@@ -151,6 +159,7 @@ class LevelDealer {
       if (flow.solve(source, sink, wanted) == wanted) break;
       seconds = next;
     }
+    for (std::size_t e = 0; e < edges.size(); ++e) carried[e] += flow.flow(out[e]);
     std::size_t given = 0;  // of the root's trees; choices are by root
     for (std::size_t c = 0; c < choices.size(); ++c) {
       const auto& [root, parent, arc] = choices[c];
@@ -187,7 +196,7 @@ TreePacking level_trees(const Topology& topology, CollectiveKind goal, double ta
   if (is_sum_and_copy && !fills_rounds) return packing;
   for (int trees = 1; trees <= most_trees; ++trees) {
     LevelDealer::Deal deal = dealer.deal(trees);
-    if (fills_rounds && deal.seconds > enough * trees) continue;
+    if ((fills_rounds ? deal.of_rounds : deal.of_fullest) > enough * trees) continue;
     packing.trees.clear();
     for (std::size_t i = 0; i < deal.parents.size(); ++i) {
       PackedTree& tree = packing.trees.emplace_back();
@@ -196,6 +205,7 @@ TreePacking level_trees(const Topology& topology, CollectiveKind goal, double ta
       if (goal != CollectiveKind::all_gather) tree.reduce = deal.parents[i];
       if (goal != CollectiveKind::reduce_scatter) tree.broadcast = std::move(deal.parents[i]);
     }
+    // Routes need not take the links that were dealt out.
     packing.seconds_per_byte = seconds_per_byte(topology, packing.trees);
     if (packing.seconds_per_byte <= target * (1 + tolerance)) return packing;
   }

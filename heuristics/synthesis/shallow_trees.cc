@@ -14,11 +14,13 @@
 namespace collbench {
 namespace {
 
-/// Trees of the fewest hops, which share links as evenly as one after the other can.
+/// Takes of equally short ways those that trees before load least, sums and copies apart: they
+/// cross links at different times.
 class ShallowTrees {
  public:
-  explicit ShallowTrees(const Topology& topology)
-      : topology_(topology), paths_(topology), load_(topology.links().size(), 0) {}
+  explicit ShallowTrees(const Topology& topology) : topology_(topology), paths_(topology) {
+    for (std::vector<double>& load : load_) load.assign(topology.links().size(), 0);
+  }
 
   /// Parents in a tree whose edges lead away from the root, or else to it.
   std::vector<Rank> parents_of(Rank root, bool away) {
@@ -47,6 +49,7 @@ class ShallowTrees {
   /// Of `parents` that by which the fullest link on the way is least full, which then has one more
   /// tree to carry; -1 if there is no way.
   Rank least_full(const std::vector<Rank>& parents, Rank child, bool away) {
+    std::vector<double>& carried = load_[away ? 1 : 0];
     Rank best = -1;
     double least = std::numeric_limits<double>::infinity();
     const auto way = [&](Rank parent) {
@@ -56,21 +59,21 @@ class ShallowTrees {
       const auto links = way(parent);
       double most = 0;
       for (const LinkId link : links) {
-        most = std::max(most, (load_[link] + 1) / topology_.capacity(link));
+        most = std::max(most, (carried[link] + 1) / topology_.capacity(link));
       }
       if (links.empty() || most >= least) continue;
       least = most;
       best = parent;
     }
     if (best >= 0) {
-      for (const LinkId link : way(best)) load_[link] += 1;
+      for (const LinkId link : way(best)) carried[link] += 1;
     }
     return best;
   }
 
   const Topology& topology_;
   RankPaths paths_;
-  std::vector<double> load_;  // trees over each link so far
+  std::vector<double> load_[2];  // trees over each link so far: of sums, and of copies
 };
 
 }  // namespace
@@ -79,23 +82,23 @@ TreePacking shallow_trees(const Topology& topology, CollectiveKind goal) {
   ShallowTrees trees(topology);
   const int ranks = topology.hosts();
   TreePacking packing{goal, ranks, {}, 0};
-  int least = std::numeric_limits<int>::max();
   for (Rank root = 0; root < ranks; ++root) {
-    PackedTree tree{root, 1, {}, {}};
+    PackedTree& tree = packing.trees.emplace_back();
+    tree.root = root;
+    tree.weight = 1.0 / ranks;
     if (goal != CollectiveKind::all_gather) tree.reduce = trees.parents_of(root, false);
     if (goal != CollectiveKind::reduce_scatter) tree.broadcast = trees.parents_of(root, true);
-    if (goal != CollectiveKind::all_reduce) {
-      tree.weight = 1.0 / ranks;
-      packing.trees.push_back(std::move(tree));
-      continue;
-    }
-    const int way = way_of(tree);
-    if (way >= least) continue;
-    least = way;
-    packing.trees.assign(1, std::move(tree));
   }
   packing.seconds_per_byte = seconds_per_byte(topology, packing.trees);
   return packing;
+}
+
+TreePacking shallowest_alone(const Topology& topology, const TreePacking& packing) {
+  TreePacking alone{packing.goal, packing.ranks, {}, 0};
+  alone.trees.push_back(*std::ranges::min_element(packing.trees, {}, way_of));
+  alone.trees.front().weight = 1;
+  alone.seconds_per_byte = seconds_per_byte(topology, alone.trees);
+  return alone;
 }
 
 std::vector<double> link_loads(const Topology& topology, const std::vector<PackedTree>& trees) {

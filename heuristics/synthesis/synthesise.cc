@@ -95,19 +95,6 @@ SynthesisedSchedule answer(const SynthesisRequest& request) {
   return {packed_schedule(*packing, pipelining, "synth"), pipelining.time};
 }
 
-/// Of every root a tree of the fewest hops.
-TreePacking shallow_of_all_roots(const Topology& topology, CollectiveKind goal) {
-  if (goal != CollectiveKind::all_reduce) return shallow_trees(topology, goal);
-  TreePacking packing = shallow_trees(topology, CollectiveKind::all_gather);
-  TreePacking sums = shallow_trees(topology, CollectiveKind::reduce_scatter);
-  packing.goal = goal;
-  for (std::size_t i = 0; i < packing.trees.size(); ++i) {
-    packing.trees[i].reduce = std::move(sums.trees[i].reduce);
-  }
-  packing.seconds_per_byte = seconds_per_byte(topology, packing.trees);
-  return packing;
-}
-
 /// For small vectors: trees of no more hops than those that fill the links.
 void add_shallow(Packings& packed, const Topology& topology, CollectiveKind goal, int most_trees) {
   const auto add = [&](TreePacking shallow) {
@@ -116,8 +103,9 @@ void add_shallow(Packings& packed, const Topology& topology, CollectiveKind goal
     if (!has_room || longest_way(shallow) > longest_way(large)) return;
     packed.fewer.insert(packed.fewer.begin(), std::move(shallow));
   };
-  add(shallow_of_all_roots(topology, goal));
-  if (goal == CollectiveKind::all_reduce) add(shallow_trees(topology, goal));
+  TreePacking shallow = shallow_trees(topology, goal);
+  if (goal == CollectiveKind::all_reduce) add(shallowest_alone(topology, shallow));
+  add(std::move(shallow));
 }
 
 }  // namespace
@@ -187,8 +175,9 @@ SynthesisedPlan synthesise(const Topology& topology, CollectiveKind goal, int eq
 }
 
 SynthesisedPlan synthesise_shallow(const Topology& topology, CollectiveKind goal) {
-  SynthesisedPlan plan{certify(topology, goal), shallow_trees(topology, goal)};
-  return plan;
+  TreePacking shallow = shallow_trees(topology, goal);
+  if (goal == CollectiveKind::all_reduce) shallow = shallowest_alone(topology, shallow);
+  return {certify(topology, goal), std::move(shallow)};
 }
 
 void add_steps(SynthesisedPlan& plan, Bytes bytes, const AskSolver& ask, const TimeOf& time_of) {

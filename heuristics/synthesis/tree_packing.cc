@@ -257,7 +257,8 @@ Packings pack_trees(const Topology& topology, CollectiveKind goal, double target
   require(!has_root(goal) && topology.hosts() >= 2,
           "trees are packed for all-reduce, reduce-scatter and all-gather of at least 2 ranks");
   TreePacking levels = level_trees(topology, goal, target, whole_tolerance);
-  if (!levels.trees.empty()) return {std::move(levels), {}};
+  const bool has_room = equal_trees == 0 || std::ssize(levels.trees) <= equal_trees;
+  if (!levels.trees.empty() && has_room) return {std::move(levels), {}};
   TreePacking even = alike_trees(topology, goal, target, whole_tolerance);
   const bool is_even = !even.trees.empty();
   if (is_even && even.seconds_per_byte <= target * (1 + whole_tolerance)) {
@@ -273,8 +274,11 @@ Packings pack_trees(const Topology& topology, CollectiveKind goal, double target
     const bool is_better =
         !large.trees.empty() &&
         (!is_even || large.seconds_per_byte < even.seconds_per_byte * (1 - whole_tolerance));
-    if (is_better && is_even) return {std::move(large), {}, {std::move(even)}};
-    if (is_better) return {std::move(large), {}};
+    if (is_better) {
+      Packings packed{std::move(large), {}};
+      if (is_even) packed.fewer.push_back(std::move(even));
+      return packed;
+    }
     if (is_even) return {std::move(even), {}};
   }
   Packer packer(topology, goal);

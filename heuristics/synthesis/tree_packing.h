@@ -54,7 +54,7 @@ struct TreePacking {
 /// equal trees already, as on networks that look alike from many ranks (alike_trees.h).
 ///
 /// Those of `fewer` fill links less evenly, but with fewer trees, cut into more pieces each, or
-/// fewer hops: for vectors whose time is less that of bytes than that of messages.
+/// in no more hops: for vectors whose time is less that of bytes than that of messages.
 struct Packings {
   TreePacking packing;
   TreePacking whole;
@@ -88,9 +88,11 @@ RoutedPacking pack_with_ways(const Topology& topology, CollectiveKind goal, doub
 /// them.
 Packings pack_late_trees(const Topology& topology, const LateRanks& late, int equal_trees = 0);
 
-/// Trees of the fewest hops: of all-reduce one, from the middle of the network; otherwise one of
-/// every root. Requires and throws as pack_trees().
+/// Trees of the fewest hops, one of every root, which share links as evenly as ties allow. Requires
+/// and throws as pack_trees().
 TreePacking shallow_trees(const Topology& topology, CollectiveKind goal);
+/// The one of these trees that has the fewest hops, alone, for an all-reduce.
+TreePacking shallowest_alone(const Topology& topology, const TreePacking& packing);
 
 /// Bytes that cross each link per byte of the vector.
 std::vector<double> link_loads(const Topology& topology, const std::vector<PackedTree>& trees);
