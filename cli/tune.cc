@@ -111,12 +111,6 @@ std::vector<Case> cells_of(const Settings& settings, const LibraryTuning& tuning
   return sweep_cases(sweep);
 }
 
-double mean_of(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
 std::string gain_in_words(const Shift& shift) {
   const auto percent_of = [](double log_ratio) { return 100 * (std::exp(log_ratio) - 1); };
   return fmt::format("{:+.1f} % [{:+.1f}, {:+.1f}]", percent_of(shift.estimate),
@@ -126,7 +120,7 @@ std::string gain_in_words(const Shift& shift) {
 void print_choices(const TuningResult& result) {
   std::cout << fmt::format("{:>7} {:>12}  {:<36} {}\n", "workers", "size", "best", "expected gain");
   for (const TunedPoint& point : result.points) {
-    const double gain = 100 * (std::exp(point.expected_gain) - 1);
+    const double gain = 100 * (std::exp(point.gain.estimate) - 1);
     std::cout << fmt::format("{:>7} {:>12}  {:<36} ", point.best.workers,
                              to_string(point.best.bytes),
                              point.changes ? point.best.algorithm : "as the library chooses");
@@ -138,25 +132,26 @@ void print_choices(const TuningResult& result) {
 bool print_proof(const std::vector<ProvenPoint>& points) {
   bool all_obeyed = true;
   int measurements = 0;
-  std::vector<double> means;
+  std::vector<double> gains;
   std::cout << fmt::format(
       "# loaded; measured against the library's own choice:\n{:>7} {:>12}  "
-      "{:<12} {:<36} gain [95 %]\n",
+      "{:<12} {:<36} gain [90 %]\n",
       "workers", "size", "obeyed", "played");
   for (const ProvenPoint& point : points) {
     if (point.log_ratios.empty()) continue;
-    measurements += measurements_of(point);
+    measurements += point.measurements;
     all_obeyed = all_obeyed && point.is_obeyed;
-    means.push_back(mean_of(point.log_ratios));
+    gains.push_back(point.gain.estimate);
     std::cout << fmt::format("{:>7} {:>12}  {:<12} {:<36} {}\n", point.point.workers,
                              to_string(point.point.bytes), point.is_obeyed ? "yes" : "NO",
                              point.played.empty() ? "as fast as it is by name" : point.played,
-                             gain_in_words(gain_of(point)));
+                             gain_in_words(point.gain));
   }
   std::cout << fmt::format("# the proof took {} measurements more\n", measurements);
-  if (means.size() > 1) {
-    std::cout << fmt::format("# over these {} points the geometric mean gains {}\n", means.size(),
-                             gain_in_words(walsh_shift(means, 0.95)));
+  constexpr std::size_t for_an_interval = 5;  // of 90 %
+  if (gains.size() >= for_an_interval) {
+    std::cout << fmt::format("# over these {} points the geometric mean gains {}\n", gains.size(),
+                             gain_in_words(walsh_shift(gains, 0.9)));
   }
   return all_obeyed;
 }
@@ -179,7 +174,7 @@ std::vector<std::string> write_rules(const TuningResult& result, const LibraryTu
 
 /// Loads the rules, measures with and without them, and takes back those that lose time. Returns
 /// the exit code.
-int prove(TuningResult& result, const LibraryTuning& tuning, LibraryWorlds& without,
+int prove(const TuningPlan& plan, Race& race, TuningResult& result, const LibraryTuning& tuning,
           Seconds budget) {
   const std::string file = temporary_rules();
   const std::vector<std::string> files = write_rules(result, tuning, file);
@@ -187,16 +182,12 @@ int prove(TuningResult& result, const LibraryTuning& tuning, LibraryWorlds& with
     for (const std::string& name : files) std::filesystem::remove(name);
   };
   LibraryWorlds with(tuning.variables(file));
-  const auto through = [](LibraryWorlds& worlds) {
-    return [&worlds](const Case& point, const Sampling& sampling) {
-      return worlds.measure(point, sampling);
-    };
+  const auto with_rules = [&](const Case& point, const Sampling& sampling) {
+    return with.measure(point, sampling);
   };
-  constexpr int most_rounds = 15;
   std::vector<ProvenPoint> points;
   try {
-    points = prove_rules(result, through(without), through(with), most_rounds, budget,
-                         tuning.played, stop_signal_name);
+    points = prove_rules(plan, race, result, with_rules, budget, tuning.played);
   } catch (...) {
     remove_files();
     throw;
@@ -249,7 +240,8 @@ int tune(const Settings& settings) {
   plan.measure = [&](const Case& point, const Sampling& sampling) {
     return without.measure(point, sampling);
   };
-  TuningResult result = race_candidates(plan);
+  Race race = race_of(plan);
+  TuningResult result = race_candidates(plan, race);
   progress.clear();
   std::cout << fmt::format("# {} of {}: {} measurements, {} candidates at {} points{}\n",
                            settings.text("library"), backend.summary, result.measurements,
@@ -265,7 +257,7 @@ int tune(const Settings& settings) {
                 ? "# the library's own choice is the best, or within 3 % of it, at every point\n"
                 : "# nothing that surely gains 3 % was found in this time\n");
   } else if (result.stopped_by.empty()) {
-    code = prove(result, tuning, without, budget * (1 - for_the_race));
+    code = prove(plan, race, result, tuning, budget * (1 - for_the_race));
   } else {
     std::cout << fmt::format("# stopped by {}: the rules are not proven\n", result.stopped_by);
   }

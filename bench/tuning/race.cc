@@ -26,7 +26,7 @@ double expected_gain(double behind, double deviation) {
 
 }  // namespace
 
-Race::Race(std::vector<SurfaceCell> cells) : surface_(std::move(cells)) {
+Race::Race(std::vector<SurfaceCell> cells, double drift) : surface_(std::move(cells), drift) {
   std::map<std::tuple<Scale, std::int64_t>, RacePoint> points;
   for (std::size_t i = 0; i < surface_.size(); ++i) {
     const SurfaceCell& cell = surface_.cells()[i];

@@ -24,7 +24,8 @@ using RacePoint = std::vector<std::size_t>;
 /// Thread safety: as TimeSurface.
 class Race {
  public:
-  explicit Race(std::vector<SurfaceCell> cells);
+  /// `drift` as of TimeSurface.
+  explicit Race(std::vector<SurfaceCell> cells, double drift = 0);
 
   const TimeSurface& surface() const { return surface_; }
   const std::vector<RacePoint>& points() const { return points_; }

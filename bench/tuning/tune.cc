@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,14 +22,16 @@ using TuningClock = std::chrono::steady_clock;
 
 constexpr double worth_a_rule = 0.03;     // gain in ln(time)
 constexpr double worth_a_proof = 0.5;     // standard deviations of it
-constexpr double drift = 0.1;             // of ln(time), between two measurements of one cell
+constexpr double expected_drift = 0.1;    // of ln(time), between two measurements of one cell
+constexpr double between_starts = 0.2;    // of ln(time), between two starts of one job
 constexpr double surprising = 3;          // standard deviations
+constexpr double one_sided = 1.645;       // standard deviations that 95 % lie above
 constexpr Seconds per_measurement{0.03};  // warming up, the checks and timing
 constexpr Seconds around_it{0.01};        // buffers, meeting
 constexpr int rounds_for_interval = 6;    // of which ranks give one of 95 %
-constexpr int rounds_for_doubt = 3;
-constexpr int rounds_for_belief = 2;
+constexpr int most_rounds = 15;
 constexpr double as_fast = 0.05;  // of ln(time)
+constexpr double sure_odds = 3;   // ln: 20 to 1
 // A library that is told an algorithm does not look it up in its rules: MPICH 4.0.2's look at 4 B
 // costs 0.05 us of 0.53 (2 ranks on 2 cores).
 constexpr Seconds looking_up{1e-7};
@@ -73,31 +77,56 @@ double deviation_of(const Measurement& measured) {
   const Summary summary = summarize(measured.latency_ns);
   const double spread =
       (summary.p75_ns - summary.p25_ns) / 1.349 / std::max(summary.median_ns, 1.0);
-  const double of_median =
-      1.253 * spread / std::sqrt(static_cast<double>(measured.latency_ns.size()));
-  return std::hypot(drift, of_median);
+  return 1.253 * spread / std::sqrt(static_cast<double>(measured.latency_ns.size()));
 }
 
 // Whether it lies far above what was expected.
 bool is_surprising(const TimeSurface& surface, std::size_t cell, const Measurement& measured) {
   const double above = std::log(median_of(measured).count() * 1e6) - surface.log_us(cell);
-  return above >
-         surprising * std::hypot(std::sqrt(surface.covariance(cell, cell)), deviation_of(measured));
+  return above > surprising * std::hypot(std::sqrt(surface.covariance(cell, cell)), surface.drift(),
+                                         deviation_of(measured));
+}
+
+struct CellMeasurement {
+  Measurement measured;  // without samples: stopped on the way
+  int looks = 0;
+};
+
+// Measures a cell for the race. A pause of the machine lengthens a time by any factor, and would
+// rule the method out at all sizes near; what is true is so again.
+CellMeasurement measure_cell(const TuningPlan& plan, Race& race, std::size_t cell) {
+  const Case& point = plan.cells[cell];
+  const bool is_first = !race.is_measured(cell);
+  CellMeasurement seen{plan.measure(point, sampling_for(plan.timeout, is_first)), 1};
+  if (seen.measured.latency_ns.empty()) return seen;
+  require_right(seen.measured, point);
+  if (is_surprising(race.surface(), cell, seen.measured)) {
+    Measurement again = plan.measure(point, sampling_for(plan.timeout, false));
+    if (again.latency_ns.empty()) return {};
+    ++seen.looks;
+    if (median_of(again) < median_of(seen.measured)) seen.measured = std::move(again);
+  }
+  race.measured(cell, median_of(seen.measured), deviation_of(seen.measured));
+  return seen;
 }
 
 Seconds since(TuningClock::time_point begin) { return TuningClock::now() - begin; }
 
 /// What measuring costs. Where ranks share cores, a barrier may take longer than what is timed
 /// behind it: that of MPICH, whose ranks wait busily, some turns of the scheduler. So the cost of a
-/// measurement is learnt for each number of workers.
+/// measurement is learnt for each number of workers. Below what is planned it does not matter: the
+/// many looks that are cheap would else leave none for the others.
 class MeasuringCosts {
  public:
   double of(int workers, Seconds time) const {
     const auto found = sums_.find(workers);
     const double usual = as_planned(time);
-    return found == sums_.end() ? usual : usual * found->second.took / found->second.planned;
+    if (found == sums_.end()) return usual;
+    return usual * std::max(found->second.took / found->second.planned, 1.0);
   }
+  /// The first of a number of workers starts them, which no other will.
   void add(int workers, Seconds time, Seconds took) {
+    if (started_.insert(workers).second) return;
     Sums& sums = sums_[workers];
     sums.took += took.count();
     sums.planned += as_planned(time);
@@ -114,6 +143,7 @@ class MeasuringCosts {
            with_warmup * std::max(per_measurement.count(), StoppingRule::least * time.count());
   }
 
+  std::set<int> started_;
   std::map<int, Sums> sums_;  // by workers
 };
 
@@ -123,14 +153,12 @@ TunedPoint tuned_point(const TuningPlan& plan, const Race& race, const RacePoint
   };
   const std::size_t own = *std::find_if(cells.begin(), cells.end(), of_own);
   const std::size_t best = race.choice(cells);
-  const TimeSurface& surface = race.surface();
-  TunedPoint point{.best = plan.cells[best], .own = plan.cells[own]};
-  point.expected_gain = surface.log_us(own) - surface.log_us(best);
-  const double variance = surface.covariance(own, own) + surface.covariance(best, best) -
-                          2 * surface.covariance(own, best);
-  point.deviation = std::sqrt(std::max(variance, 0.0));
+  TunedPoint point{
+      .best = plan.cells[best], .own = plan.cells[own], .best_cell = best, .own_cell = own};
+  point.gain = gain_of(race, own, best);
+  const double deviation = (point.gain.estimate - point.gain.low) / one_sided;
   point.changes =
-      point.expected_gain > worth_a_rule && point.expected_gain > worth_a_proof * point.deviation;
+      point.gain.estimate > worth_a_rule && point.gain.estimate > worth_a_proof * deviation;
   return point;
 }
 
@@ -140,31 +168,125 @@ double median_of(std::vector<double> values) {
   return *middle;
 }
 
-// Whether more rounds are wasted on a rule: take_back() takes one whose rounds are mostly losses,
-// and keeps one that surely gains; one that gains next to nothing is not worth it.
-bool is_decided(const ProvenPoint& point, bool says_what_is_played) {
-  const auto rounds = std::ssize(point.log_ratios);
-  const auto losses =
-      std::ranges::count_if(point.log_ratios, [](double gain) { return gain <= 0; });
-  if (rounds >= rounds_for_doubt && 2 * losses > rounds) return true;
-  if (!says_what_is_played || point.deviation <= 0 || rounds < rounds_for_belief) return false;
-  const Shift gain = gain_of(point);
-  return gain.low > 0 || gain.estimate < worth_a_rule;
+// The rounds' median, and the deviation of that: normal rounds would have it, and they scatter at
+// least as two measurements do.
+std::pair<double, double> middle_of(const std::vector<double>& rounds, double drift) {
+  const double middle = median_of(rounds);
+  std::vector<double> off;
+  for (const double each : rounds) off.push_back(std::abs(each - middle));
+  const double scatter = std::max(1.4826 * median_of(off), std::sqrt(2.0) * drift);
+  return {middle, 1.253 * scatter / std::sqrt(static_cast<double>(rounds.size()))};
 }
+
+// Whether a library that does not say what it plays obeys the rule; nothing while more rounds may
+// tell. If it did not, times with rules were those of its own choice: the two are compared as
+// normal, with what two starts of one job may differ by.
+std::optional<bool> obedience(const ProvenPoint& point, Seconds named, double drift) {
+  const auto [off, deviation] = middle_of(point.log_of_named, drift);
+  const double gain = median_of(point.log_ratios);
+  const double variance = deviation * deviation + between_starts * between_starts;
+  const double odds = ((off + gain) * (off + gain) - off * off) / (2 * variance);
+  if (std::abs(odds) > sure_odds) return odds > 0;
+  if (std::ssize(point.log_of_named) < rounds_for_interval) return std::nullopt;
+  const Shift shift = walsh_shift(point.log_of_named, 0.95);
+  const double slower = as_fast + std::log(1 + looking_up / named);
+  return shift.low <= as_fast && shift.high >= -slower;
+}
+
+// Whether more rounds would tell nothing that matters.
+bool is_decided(const Shift& gain) { return gain.low > 0 || gain.estimate < worth_a_rule; }
+
+/// The proof of one rule, round by round.
+class RuleProof {
+ public:
+  RuleProof(const TunedPoint& rule, const TuningPlan& plan, Race& race)
+      : rule_(rule), plan_(plan), race_(race) {
+    seen_.point = rule.own;
+    seen_.is_obeyed = true;  // nothing speaks against it yet
+  }
+
+  /// Whether a round is due whatever the budget.
+  bool is_due() const { return !is_obedience_known_; }
+  bool needs_a_round() const { return is_due() || !is_decided(gain()); }
+  /// False: stopped on the way.
+  bool play_round(const MeasureCase& with,
+                  const std::function<std::string(const std::string&)>& expected) {
+    const bool named_first = seen_.log_ratios.size() % 2 == 1;
+    const std::size_t first = named_first ? rule_.best_cell : rule_.own_cell;
+    const std::size_t second = named_first ? rule_.own_cell : rule_.best_cell;
+    const auto one = measure(first);
+    if (!one) return false;
+    const auto other = measure(second);
+    if (!other) return false;
+    const Seconds own = named_first ? *other : *one;
+    const Seconds named = named_first ? *one : *other;
+    seen_.log_ratios.push_back(std::log(own / named));
+    if (is_obedience_known_) return true;
+    const Sampling sampling = sampling_for(plan_.timeout, seen_.log_ratios.size() == 1);
+    const Measurement tuned = with(rule_.own, sampling);
+    if (tuned.latency_ns.empty()) return false;
+    require_right(tuned, rule_.own);
+    ++seen_.measurements;
+    see_obedience(tuned, named, expected);
+    const bool tells = is_obedience_known_ && seen_.is_obeyed;
+    if (tells && !is_surprising(race_.surface(), rule_.best_cell, tuned)) {
+      race_.measured(rule_.best_cell, median_of(tuned),
+                     std::hypot(between_starts, deviation_of(tuned)));
+    }
+    return true;
+  }
+  ProvenPoint result() const {
+    ProvenPoint seen = seen_;
+    seen.gain = gain();
+    return seen;
+  }
+
+ private:
+  Shift gain() const { return gain_of(race_, rule_.own_cell, rule_.best_cell); }
+
+  std::optional<Seconds> measure(std::size_t cell) {
+    const CellMeasurement seen = measure_cell(plan_, race_, cell);
+    if (seen.measured.latency_ns.empty()) return std::nullopt;
+    seen_.measurements += seen.looks;
+    return median_of(seen.measured);
+  }
+
+  void see_obedience(const Measurement& tuned, Seconds named,
+                     const std::function<std::string(const std::string&)>& expected) {
+    if (expected) {
+      seen_.played = tuned.played;
+      seen_.is_obeyed = tuned.played.ends_with(", " + expected(rule_.best.algorithm));
+      is_obedience_known_ = true;
+      return;
+    }
+    seen_.log_of_named.push_back(std::log(named / median_of(tuned)));
+    const std::optional<bool> obeyed = obedience(seen_, named, race_.surface().drift());
+    is_obedience_known_ = obeyed.has_value();
+    seen_.is_obeyed = obeyed.value_or(true);
+  }
+
+  const TunedPoint& rule_;
+  const TuningPlan& plan_;
+  Race& race_;
+  ProvenPoint seen_;
+  bool is_obedience_known_ = false;
+};
 
 }  // namespace
 
-TuningResult race_candidates(const TuningPlan& plan) {
+Race race_of(const TuningPlan& plan) {
   std::vector<SurfaceCell> cells;
   for (const Case& point : plan.cells) cells.push_back(surface_cell(point, plan));
-  Race race(std::move(cells));
+  return Race(std::move(cells), expected_drift);
+}
+
+TuningResult race_candidates(const TuningPlan& plan, Race& race) {
   const auto begin = TuningClock::now();
   TuningResult result;
   result.cells = static_cast<int>(plan.cells.size());
   const auto time_of = [&](std::size_t cell) {
     return Seconds{std::exp(std::min(race.surface().log_us(cell), 60.0)) * 1e-6};
   };
-  int looked_twice = 0;
   MeasuringCosts costs;
   const auto cost = [&](std::size_t cell) {
     const double all = costs.of(plan.cells[cell].workers, time_of(cell));
@@ -174,32 +296,21 @@ TuningResult race_candidates(const TuningPlan& plan) {
   while (since(begin) < plan.budget) {
     result.stopped_by = plan.stop_requested();
     if (!result.stopped_by.empty()) break;
-    const auto next = race.next(cost, drift);
+    const auto next = race.next(cost, race.surface().drift());
     if (!next) {
       result.is_settled = since(begin) < 0.9 * plan.budget;
       break;
     }
     const Case& point = plan.cells[next->cell];
-    const bool is_first = !race.is_measured(next->cell);
     const auto started = TuningClock::now();
-    Measurement measured = plan.measure(point, sampling_for(plan.timeout, is_first));
-    if (measured.latency_ns.empty()) continue;  // stopped on the way
-    require_right(measured, point);
-    costs.add(point.workers, median_of(measured), since(started));
-    // A pause of the machine lengthens a time by any factor, and would rule the method out at all
-    // sizes near; what is true is so again.
-    if (is_surprising(race.surface(), next->cell, measured)) {
-      Measurement again = plan.measure(point, sampling_for(plan.timeout, false));
-      if (again.latency_ns.empty()) continue;
-      ++looked_twice;
-      if (median_of(again) < median_of(measured)) measured = std::move(again);
-    }
-    race.measured(next->cell, median_of(measured), deviation_of(measured));
+    const CellMeasurement seen = measure_cell(plan, race, next->cell);
+    if (seen.measured.latency_ns.empty()) continue;
+    result.measurements += seen.looks;
+    costs.add(point.workers, median_of(seen.measured), since(started) / seen.looks);
     plan.on_progress(fmt::format("{} measurements of {} cells: {} of {} workers, {}",
-                                 race.measurements(), result.cells, point.algorithm, point.workers,
+                                 result.measurements, result.cells, point.algorithm, point.workers,
                                  to_string(point.bytes)));
   }
-  result.measurements = race.measurements() + looked_twice;
   for (const RacePoint& point : race.points()) {
     result.points.push_back(tuned_point(plan, race, point));
   }
@@ -237,85 +348,41 @@ SelectionTable rules_of(const TuningResult& result, const std::string& machine) 
   return table;
 }
 
-std::vector<ProvenPoint> prove_rules(
-    const TuningResult& result, const MeasureCase& without, const MeasureCase& with,
-    int most_rounds, Seconds budget,
-    const std::function<std::string(const std::string& candidate)>& expected,
-    const std::function<std::string()>& stop_requested) {
-  const auto begin = TuningClock::now();
-  std::vector<ProvenPoint> points;
-  std::vector<Case> best;
-  for (const TunedPoint& point : result.points) {
-    if (!point.changes) continue;
-    points.push_back({.point = point.own,
-                      .played = {},
-                      .is_obeyed = true,
-                      .expected_gain = point.expected_gain,
-                      .deviation = point.deviation,
-                      .log_ratios = {},
-                      .log_of_named = {}});
-    best.push_back(point.best);
-  }
-  for (int round = 0; round < most_rounds; ++round) {
-    for (std::size_t i = 0; i < points.size(); ++i) {
-      ProvenPoint& point = points[i];
-      const int needed = expected && point.deviation > 0 ? rounds_for_doubt : rounds_for_interval;
-      if (!stop_requested().empty()) return points;
-      if (round >= needed && since(begin) > budget) continue;
-      if (is_decided(point, expected != nullptr)) continue;
-      const Sampling sampling = sampling_for(Seconds{60}, round == 0);
-      const bool named_first = round % 2 == 1;
-      Measurement named;
-      if (named_first) named = without(best[i], sampling);
-      const Measurement plain = without(point.point, sampling);
-      if (!named_first) named = without(best[i], sampling);
-      if (plain.latency_ns.empty() || named.latency_ns.empty()) return points;
-      require_right(plain, point.point);
-      require_right(named, best[i]);
-      point.log_ratios.push_back(std::log(median_of(plain) / median_of(named)));
-      if (expected && round > 0) continue;
-      const Measurement tuned = with(point.point, sampling);
-      if (tuned.latency_ns.empty()) return points;
-      require_right(tuned, point.point);
-      if (expected) {
-        point.played = tuned.played;
-        point.is_obeyed = tuned.played.ends_with(", " + expected(best[i].algorithm));
-        continue;
-      }
-      point.log_of_named.push_back(std::log(median_of(named) / median_of(tuned)));
-      const Shift shift = walsh_shift(point.log_of_named, 0.95);
-      const double slower = as_fast + std::log(1 + looking_up / median_of(named));
-      point.is_obeyed = shift.low <= as_fast && shift.high >= -slower;
-    }
-  }
-  return points;
-}
-
-// The rounds' median, of which scatter tells little while they are few, weighed with what the race
-// had found at this point and its neighbours.
-Shift gain_of(const ProvenPoint& point) {
-  if (point.deviation <= 0) return walsh_shift(point.log_ratios, 0.95);
-  constexpr double two_sided = 1.96;
-  const double middle = median_of(point.log_ratios);
-  std::vector<double> off;
-  for (const double each : point.log_ratios) off.push_back(std::abs(each - middle));
-  const double scatter = std::max(1.4826 * median_of(off), std::sqrt(2.0) * drift);
-  const double rounds = static_cast<double>(point.log_ratios.size()) / (1.57 * scatter * scatter);
-  const double before = 1 / (point.deviation * point.deviation);
-  const double gain = (rounds * middle + before * point.expected_gain) / (rounds + before);
-  const double sure = two_sided / std::sqrt(rounds + before);
+Shift gain_of(const Race& race, std::size_t own, std::size_t best) {
+  const TimeSurface& surface = race.surface();
+  const double gain = surface.log_us(own) - surface.log_us(best);
+  const double variance = surface.covariance(own, own) + surface.covariance(best, best) -
+                          2 * surface.covariance(own, best);
+  const double sure = one_sided * std::sqrt(std::max(variance, 0.0));
   return {gain, gain - sure, gain + sure};
 }
 
-int measurements_of(const ProvenPoint& point) {
-  const std::size_t with_rules = std::max<std::size_t>(point.log_of_named.size(), 1);
-  return static_cast<int>(2 * point.log_ratios.size() + with_rules);
+std::vector<ProvenPoint> prove_rules(
+    const TuningPlan& plan, Race& race, const TuningResult& result, const MeasureCase& with,
+    Seconds budget, const std::function<std::string(const std::string& candidate)>& expected) {
+  const auto begin = TuningClock::now();
+  std::vector<RuleProof> proofs;
+  for (const TunedPoint& point : result.points) {
+    if (point.changes) proofs.emplace_back(point, plan, race);
+  }
+  const auto play_rounds = [&] {
+    for (int round = 0; round < most_rounds; ++round) {
+      for (RuleProof& proof : proofs) {
+        if (!proof.needs_a_round() || (!proof.is_due() && since(begin) > budget)) continue;
+        if (!plan.stop_requested().empty() || !proof.play_round(with, expected)) return;
+      }
+    }
+  };
+  play_rounds();
+  std::vector<ProvenPoint> points;
+  for (const RuleProof& proof : proofs) points.push_back(proof.result());
+  return points;
 }
 
 int take_back(TuningResult& result, const std::vector<ProvenPoint>& proven) {
   int taken_back = 0;
   for (const ProvenPoint& seen : proven) {
-    if (!seen.log_ratios.empty() && gain_of(seen).low > 0) continue;
+    if (!seen.log_ratios.empty() && seen.gain.low > 0) continue;
     for (TunedPoint& point : result.points) {
       const bool is_it = point.own.workers == seen.point.workers &&
                          point.own.bytes == seen.point.bytes && point.changes;

@@ -31,12 +31,16 @@ struct TuningPlan {
   std::function<void(const std::string&)> on_progress = [](const std::string&) {};
 };
 
+/// The race of the plan's cells, of which nothing is measured yet.
+Race race_of(const TuningPlan& plan);
+
 /// What is best at one number of workers and size.
 struct TunedPoint {
-  Case best;                 // of the candidate chosen
-  Case own;                  // of the library's own choice
-  double expected_gain = 0;  // ln of the own choice's time over the best one's
-  double deviation = 0;      // standard, of that
+  Case best;  // of the candidate chosen
+  Case own;   // of the library's own choice
+  std::size_t best_cell = 0;
+  std::size_t own_cell = 0;
+  Shift gain{};  // as gain_of() says
   /// Whether the rules change anything here: a gain below 3 %, or one that is mere chance, does
   /// not.
   bool changes = false;
@@ -51,7 +55,11 @@ struct TuningResult {
 };
 
 /// Spends the budget where it pays. Throws as `measure` does, WrongResult for wrong sums.
-TuningResult race_candidates(const TuningPlan& plan);
+TuningResult race_candidates(const TuningPlan& plan, Race& race);
+
+/// ln of the own choice's time over that of `best` by all measurements so far, and its 90 %
+/// interval: the gain is above the low end with 95 %.
+Shift gain_of(const Race& race, std::size_t own, std::size_t best);
 
 /// The choices as rules: each holds from the geometric mean of its size and the one below.
 SelectionTable rules_of(const TuningResult& result, const std::string& machine);
@@ -61,37 +69,28 @@ struct ProvenPoint {
   Case point;
   std::string played;  // what the library said it plays; empty: it does not say
   bool is_obeyed = false;
-  /// What the race found, as TunedPoint; a deviation of 0: nothing.
-  double expected_gain = 0;
-  double deviation = 0;
+  int measurements = 0;
+  Shift gain{};                    // by all measurements of the race and the proof
   std::vector<double> log_ratios;  // own choice's time over that of the rule's, of each round
   /// Where the library does not say what it plays: time of the rule's algorithm, chosen by name
-  /// without rules, over time with rules. A rule is obeyed if that may be 1, to 5 % and to what
-  /// looking a rule up costs.
+  /// without rules, over time with rules. A rule is obeyed if that is nearer to 1 than to what the
+  /// library's own choice would make it, or may be 1 to 5 % and to what looking a rule up costs.
   std::vector<double> log_of_named;
 };
 
 /// Measures the library's own choice and, alternating, the rule's algorithm by its name at the
-/// points that the rules change, `most_rounds` times or until the budget is spent, but as often as
-/// an interval needs; one that mostly loses, or surely gains, takes fewer. Both in the processes of
-/// `without`: two starts of one job differ more than two algorithms do. `with` has the rules
-/// loaded, and shows that they are obeyed: once where `expected` says what is then played, in each
-/// round where that is empty, since the library does not show it.
+/// points that the rules change: once, and then until the gain is sure, too small to pay, or the
+/// budget spent. Both in the processes that `plan.measure` has: two starts of one job differ more
+/// than two algorithms do. `with` has the rules loaded, and shows that they are obeyed: at once
+/// where `expected` says what is then played; where that is empty, since the library does not show
+/// it, in as many rounds as that takes, whatever the budget. All times count in the race, so each
+/// says something of its neighbours. A rule is taken as obeyed until something speaks against it.
 std::vector<ProvenPoint> prove_rules(
-    const TuningResult& result, const MeasureCase& without, const MeasureCase& with,
-    int most_rounds, Seconds budget,
-    const std::function<std::string(const std::string& candidate)>& expected,
-    const std::function<std::string()>& stop_requested);
+    const TuningPlan& plan, Race& race, const TuningResult& result, const MeasureCase& with,
+    Seconds budget, const std::function<std::string(const std::string& candidate)>& expected);
 
-/// The gain at a proven point as ln(time), with its 95 % interval: of its rounds, and of what the
-/// race had found before if it had.
-Shift gain_of(const ProvenPoint& point);
-
-/// How many measurements its rounds took.
-int measurements_of(const ProvenPoint& point);
-
-/// Takes back what has not proven itself: rules that may lose time, by the interval of gain_of(),
-/// and those whose turn did not come. How many.
+/// Takes back what has not proven itself: rules whose gain is not sure to 95 %, and those whose
+/// turn did not come. How many.
 int take_back(TuningResult& result, const std::vector<ProvenPoint>& proven);
 
 }  // namespace collbench

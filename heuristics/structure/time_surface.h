@@ -38,17 +38,22 @@ struct SurfaceCell {
 class TimeSurface {
  public:
   /// Requires cells of one system, at most 4,000 (memory is 8 bytes for each pair of them).
-  explicit TimeSurface(std::vector<SurfaceCell> cells);
+  /// `drift` is expected of ln(time) between two measurements of one cell, beyond what each knows
+  /// of itself (standard deviation), and is learnt from cells that are measured again; 0: there is
+  /// none.
+  explicit TimeSurface(std::vector<SurfaceCell> cells, double drift = 0);
 
   const std::vector<SurfaceCell>& cells() const { return cells_; }
-  /// A measured time whose logarithm is sure to `deviation` (standard). A cell may be measured
-  /// again.
+  /// A measured time whose logarithm is sure to `deviation` (standard), drift aside. A cell may be
+  /// measured again.
   void measure(std::size_t cell, Seconds time, double deviation);
 
   /// Expected ln(microseconds), and its covariance.
   double log_us(std::size_t cell) const { return mean_[cell]; }
   double covariance(std::size_t a, std::size_t b) const { return covariance_[a * size() + b]; }
   std::size_t size() const { return cells_.size(); }
+  /// As far as it is learnt.
+  double drift() const { return drift_; }
 
  private:
   struct Form {
@@ -61,7 +66,11 @@ class TimeSurface {
   struct Observation {
     std::size_t cell;
     double log_us;
-    double variance;
+    double variance;  // without drift
+  };
+  struct Repeats {
+    int count = 0;
+    double mean = 0;  // of log_us
   };
 
   std::vector<FittedConstant> constants(const NetworkModel& model) const;
@@ -70,12 +79,19 @@ class TimeSurface {
   void fill_unknown();
   double prior_covariance(std::size_t a, std::size_t b) const;
   void observe(const Observation& observation);
+  void learn_drift(const Observation& observation);
 
   std::vector<SurfaceCell> cells_;
   std::set<Interconnect> interconnects_;  // of the known forms, each with its model
   std::vector<Form> forms_;
   std::vector<Observation> observations_;
   std::size_t linearised_after_ = 0;  // observations
+  double expected_drift_;
+  double drift_;
+  double linearised_with_;  // drift
+  double drift_squares_ = 0;
+  int drifts_ = 0;
+  std::vector<Repeats> repeats_;  // of each cell
   std::vector<double> mean_;
   std::vector<double> covariance_;  // size() x size()
 };

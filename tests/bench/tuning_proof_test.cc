@@ -12,148 +12,173 @@
 namespace collbench {
 namespace {
 
+using ::testing::DoubleNear;
 using ::testing::Each;
+using ::testing::SizeIs;
 
-TEST(TuneProofTest, RulesThatAreNotObeyedShow) {
-  TuningResult result;
-  TunedPoint point;
-  point.best.algorithm = "mpi:ring";
-  point.own.algorithm = "mpi";
-  point.changes = true;
-  result.points = {point};
-  int with_rules = 0;
-  const auto plays = [&](std::string played) {
-    return [&, played](const Case& measured_case, const Sampling&) {
-      with_rules += played != "lib, linear" ? 1 : 0;
-      Measurement measured;
-      measured.played = played;
-      measured.latency_ns.assign(5, measured_case.algorithm == "mpi" ? 2000 : 1000);
-      return measured;
-    };
-  };
-  const auto expected = [](const std::string&) { return std::string("ring"); };
-  const auto never = [] { return std::string(); };
-  const auto prove = [&](const std::string& played) {
-    return prove_rules(result, plays("lib, linear"), plays(played), 9, Seconds{0}, expected, never);
-  };
-  ASSERT_EQ(prove("lib, ring").size(), 1U);
-  EXPECT_TRUE(prove("lib, ring").front().is_obeyed);
-  EXPECT_FALSE(prove("lib, linear").front().is_obeyed);
-  EXPECT_THAT(prove("lib, ring").front().log_ratios,
-              testing::AllOf(testing::SizeIs(6), Each(testing::DoubleNear(std::log(2), 1e-9))));
-  with_rules = 0;
-  EXPECT_EQ(measurements_of(prove("lib, ring").front()), 2 * 6 + 1);
-  EXPECT_EQ(with_rules, 1) << "what it plays is seen at once; the gain is of the same processes";
+Measurement taking(std::int64_t ns, std::string played = "") {
+  Measurement measured;
+  measured.latency_ns.assign(5, ns);
+  measured.wrong = 0;
+  measured.played = std::move(played);
+  return measured;
 }
 
-TEST(TuneProofTest, RoundsAreNotWastedOnARuleThatLoses) {
-  TuningResult result;
-  for (const std::int64_t bytes : {64, 4096}) {
-    TunedPoint point;
-    point.best.algorithm = "mpi:ring";
-    point.own.algorithm = "mpi";
-    point.best.bytes = point.own.bytes = {bytes};
-    point.changes = true;
-    result.points.push_back(point);
+/// One rule at each size, of which the race may have found something.
+struct Rules {
+  explicit Rules(const std::vector<std::int64_t>& sizes, MeasureCase measure)
+      : plan(plan_of(sizes, std::move(measure))), race(race_of(plan)) {
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      result.points.push_back({.best = plan.cells[2 * i + 1],
+                               .own = plan.cells[2 * i],
+                               .best_cell = 2 * i + 1,
+                               .own_cell = 2 * i,
+                               .changes = true});
+    }
   }
-  const auto takes = [](const Case& point, const Sampling&) {
-    Measurement measured;
-    const bool is_slower = (point.algorithm == "mpi:ring") == (point.bytes < Bytes{100});
-    measured.latency_ns.assign(5, is_slower ? 1100 : 1000);
-    return measured;
+
+  static TuningPlan plan_of(const std::vector<std::int64_t>& sizes, MeasureCase measure) {
+    TuningPlan plan;
+    plan.library = "openmpi";
+    plan.own_choice = "mpi";
+    for (const std::int64_t size : sizes) {
+      for (const char* algorithm : {"mpi", "mpi:ring"}) {
+        Case cell;
+        cell.algorithm = algorithm;
+        cell.workers = 4;
+        cell.bytes = {size};
+        plan.cells.push_back(cell);
+      }
+    }
+    plan.measure = std::move(measure);
+    return plan;
+  }
+
+  std::vector<ProvenPoint> prove(const MeasureCase& with, Seconds budget, bool is_said) {
+    const auto expected = [](const std::string&) { return std::string("ring"); };
+    if (is_said) return prove_rules(plan, race, result, with, budget, expected);
+    return prove_rules(plan, race, result, with, budget, nullptr);
+  }
+
+  TuningPlan plan;
+  Race race;
+  TuningResult result;
+};
+
+bool is_ring(const Case& point) { return point.algorithm == "mpi:ring"; }
+
+TEST(TuneProofTest, RulesThatAreNotObeyedShow) {
+  int with_rules = 0;
+  const auto prove = [&](const std::string& played) {
+    Rules rules({4096}, [](const Case& point, const Sampling&) {
+      return taking(is_ring(point) ? 1000 : 2000);
+    });
+    const auto with = [&](const Case&, const Sampling&) {
+      ++with_rules;
+      return taking(1000, played);
+    };
+    return rules.prove(with, Seconds{0}, true);
   };
-  const auto nothing = [](const std::string&) { return std::string(); };
-  std::vector<ProvenPoint> proven =
-      prove_rules(result, takes, takes, 9, Seconds{60}, nothing, [] { return std::string(); });
+  const std::vector<ProvenPoint> obeyed = prove("lib, ring");
+  ASSERT_EQ(obeyed.size(), 1U);
+  EXPECT_TRUE(obeyed.front().is_obeyed);
+  EXPECT_THAT(obeyed.front().log_ratios,
+              testing::AllOf(SizeIs(1), Each(DoubleNear(std::log(2), 1e-9))))
+      << "the budget is spent";
+  EXPECT_EQ(obeyed.front().measurements, 3);
+  EXPECT_EQ(with_rules, 1) << "what it plays is seen at once; the gain is of the same processes";
+  EXPECT_FALSE(prove("lib, linear").front().is_obeyed);
+}
+
+// Times that swing between 5 % up and down tell little; those of a rule that loses enough.
+TEST(TuneProofTest, RoundsAreMadeUntilTheGainIsSureOrTooSmall) {
+  int turn = 0;
+  Rules rules({64, 1 << 20}, [&](const Case& point, const Sampling&) {
+    if (!is_ring(point)) return taking(1'000'000);
+    if (point.bytes < Bytes{100}) return taking(1'200'000);
+    return taking(++turn % 2 == 0 ? 870'000 : 900'000);
+  });
+  const auto with = [&](const Case& point, const Sampling&) {
+    return taking(point.bytes < Bytes{100} ? 1'200'000 : 885'000, "lib, ring");
+  };
+  const std::vector<ProvenPoint> proven = rules.prove(with, Seconds{60}, true);
   ASSERT_EQ(proven.size(), 2U);
-  EXPECT_EQ(measurements_of(proven[0]), 2 * 3 + 1);
-  EXPECT_EQ(measurements_of(proven[1]), 2 * 9 + 1);
-  EXPECT_EQ(take_back(result, proven), 1);
-  EXPECT_FALSE(result.points[0].changes);
+  EXPECT_THAT(proven[0].log_ratios, SizeIs(1)) << "it loses";
+  EXPECT_GT(proven[1].log_ratios.size(), 1U);
+  EXPECT_GT(proven[1].gain.low, 0);
+  EXPECT_NEAR(proven[1].gain.estimate, 0.12, 0.05);
+  EXPECT_EQ(take_back(rules.result, proven), 1);
+  EXPECT_FALSE(rules.result.points[0].changes);
+  EXPECT_TRUE(rules.result.points[1].changes);
 }
 
 TEST(TuneProofTest, WhatTheRaceFoundCountsInTheProof) {
-  TuningResult result;
-  for (const double expected : {0.3, 0.03}) {
-    TunedPoint point;
-    point.best.algorithm = "mpi:ring";
-    point.own.algorithm = "mpi";
-    point.best.bytes = point.own.bytes = {expected > 0.1 ? 64 : 4096};
-    point.expected_gain = expected;
-    point.deviation = 0.1;
-    point.changes = true;
-    result.points.push_back(point);
-  }
   const auto takes = [](const Case& point, const Sampling&) {
-    Measurement measured;
-    const std::int64_t gain = point.bytes < Bytes{100} ? 300 : 20;
-    measured.latency_ns.assign(5, point.algorithm == "mpi:ring" ? 1000 : 1000 + gain);
-    return measured;
+    return taking(is_ring(point) ? 100'000 : 130'000, "lib, ring");
   };
-  const auto nothing = [](const std::string&) { return std::string(); };
-  const std::vector<ProvenPoint> proven =
-      prove_rules(result, takes, takes, 9, Seconds{60}, nothing, [] { return std::string(); });
-  EXPECT_EQ(proven[0].log_ratios.size(), 2U) << "sure enough";
-  EXPECT_EQ(proven[1].log_ratios.size(), 2U) << "not worth more";
-  EXPECT_EQ(take_back(result, proven), 1);
-  EXPECT_TRUE(result.points[0].changes);
-  ProvenPoint point = proven[0];
-  point.log_ratios = {-0.1, -0.1, -0.1};
-  const Shift doubted = gain_of(point);
-  EXPECT_GT(doubted.estimate, -0.1);
-  EXPECT_LT(doubted.estimate, 0.3);
-  EXPECT_LT(doubted.low, 0);
+  Rules alone({4096}, takes);
+  Rules known({4096}, takes);
+  for (int look = 0; look < 3; ++look) {
+    known.race.measured(0, Seconds{130e-6}, 0.1);
+    known.race.measured(1, Seconds{100e-6}, 0.1);
+  }
+  const ProvenPoint first = alone.prove(takes, Seconds{0}, true).front();
+  const ProvenPoint again = known.prove(takes, Seconds{0}, true).front();
+  EXPECT_GT(first.gain.high - first.gain.low, 1.2 * (again.gain.high - again.gain.low));
+  EXPECT_GT(again.gain.low, 0);
 }
 
-// Where the library does not say what it plays, the same algorithm by its name must be as fast.
+// A pause in one round would be a gain or a loss of any size.
+TEST(TuneProofTest, APauseProvesNothing) {
+  for (const bool pauses_at_ring : {false, true}) {
+    int paused = 0;
+    Rules rules({4096}, [&](const Case& point, const Sampling&) {
+      const bool pauses = is_ring(point) == pauses_at_ring && paused++ == 0;
+      return taking(pauses ? 50'000'000 : 20'000);
+    });
+    const auto with = [](const Case&, const Sampling&) { return taking(20'000, "lib, ring"); };
+    const ProvenPoint seen = rules.prove(with, Seconds{60}, true).front();
+    EXPECT_EQ(paused > 1, true);
+    EXPECT_LT(std::abs(seen.gain.estimate), 0.1);
+    EXPECT_LT(seen.gain.low, 0);
+  }
+}
+
+// Where the library does not say what it plays, times must be nearer to those of the rule's
+// algorithm by its name than to those of the library's own choice, or as short to 5 %.
 TEST(TuneProofTest, ARuleIsObeyedWhereItsAlgorithmByNameIsAsFast) {
-  TuningResult result;
-  TunedPoint point;
-  point.best.algorithm = "mpi:ring";
-  point.own.algorithm = "mpi";
-  point.changes = true;
-  result.points = {point};
-  const auto takes = [](std::int64_t own_ns, std::int64_t named_ns) {
-    return [=](const Case& measured_case, const Sampling&) {
-      Measurement measured;
-      measured.latency_ns.assign(5, measured_case.algorithm == "mpi" ? own_ns : named_ns);
-      return measured;
-    };
+  const auto prove = [&](double gain, std::int64_t named_ns, std::int64_t with_rules_ns) {
+    Rules rules({4096}, [=](const Case& point, const Sampling&) {
+      return taking(is_ring(point) ? named_ns : std::llround(gain * static_cast<double>(named_ns)));
+    });
+    const auto with = [=](const Case&, const Sampling&) { return taking(with_rules_ns); };
+    return rules.prove(with, Seconds{0}, false).front();
   };
-  const auto prove = [&](std::int64_t named_ns, std::int64_t with_rules_ns) {
-    return prove_rules(result, takes(2 * named_ns, named_ns), takes(with_rules_ns, 0), 9,
-                       Seconds{0}, nullptr, [] { return std::string(); });
-  };
-  EXPECT_TRUE(prove(10'000, 10'300).front().is_obeyed);
-  EXPECT_FALSE(prove(10'000, 20'000).front().is_obeyed) << "what the library chooses by itself";
-  EXPECT_TRUE(prove(500, 550).front().is_obeyed) << "the library looks the rule up";
-  EXPECT_FALSE(prove(10'000, 11'000).front().is_obeyed) << "that does not take 1 us";
+  EXPECT_TRUE(prove(1.1, 10'000, 10'300).is_obeyed);
+  EXPECT_THAT(prove(1.1, 10'000, 10'300).log_of_named, SizeIs(6)) << "both are as near";
+  EXPECT_FALSE(prove(1.1, 10'000, 11'000).is_obeyed) << "what the library chooses by itself";
+  EXPECT_TRUE(prove(1.2, 500, 550).is_obeyed) << "the library looks the rule up";
+  EXPECT_TRUE(prove(3, 10'000, 11'000).is_obeyed);
+  EXPECT_THAT(prove(3, 10'000, 11'000).log_of_named, SizeIs(1)) << "told apart at once";
+  EXPECT_FALSE(prove(3, 10'000, 30'000).is_obeyed);
+  EXPECT_THAT(prove(3, 10'000, 30'000).log_of_named, SizeIs(1));
 }
 
 TEST(TuneProofTest, RulesThatMayLoseTimeAreTakenBack) {
-  TuningResult result;
-  for (const std::int64_t bytes : {64, 4096, 65536, 1 << 20}) {
-    TunedPoint point;
-    point.best.algorithm = "mpi:ring";
-    point.own.algorithm = "mpi";
-    point.best.bytes = point.own.bytes = {bytes};
-    point.changes = true;
-    result.points.push_back(point);
-  }
-  const auto proven = [&](std::size_t i, std::vector<double> log_ratios) {
-    return ProvenPoint{.point = result.points[i].own,
+  Rules rules({64, 4096, 65536, 1 << 20}, nullptr);
+  const auto proven = [&](std::size_t i, Shift gain, std::vector<double> log_ratios) {
+    return ProvenPoint{.point = rules.result.points[i].own,
                        .played = {},
+                       .gain = gain,
                        .log_ratios = std::move(log_ratios),
                        .log_of_named = {}};
   };
-  const ProvenPoint lost = proven(0, {-0.1, -0.2, 0.01, -0.1, -0.1, -0.3});
-  const ProvenPoint won = proven(1, {0.1, 0.2, -0.01, 0.1, 0.1, 0.3, 0.2, 0.1, 0.1});
-  const ProvenPoint unsure = proven(2, {0.1, 0.2, -0.1, 0.1, -0.2, 0.3, 0.1, 0.1});
-  EXPECT_GT(gain_of(unsure).estimate, 0);
-  EXPECT_LT(gain_of(unsure).low, 0);
-  EXPECT_EQ(take_back(result, {lost, won, unsure, proven(3, {})}), 3);
-  for (const std::size_t i : {0, 2, 3}) EXPECT_FALSE(result.points[i].changes) << i;
-  EXPECT_TRUE(result.points[1].changes);
+  const std::vector<ProvenPoint> seen{
+      proven(0, {-0.1, -0.2, 0}, {-0.1}), proven(1, {0.1, 0.05, 0.15}, {0.1}),
+      proven(2, {0.1, -0.01, 0.21}, {0.1}), proven(3, {0.3, 0.2, 0.4}, {})};
+  EXPECT_EQ(take_back(rules.result, seen), 3);
+  for (const std::size_t i : {0, 2, 3}) EXPECT_FALSE(rules.result.points[i].changes) << i;
+  EXPECT_TRUE(rules.result.points[1].changes);
 }
 
 }  // namespace

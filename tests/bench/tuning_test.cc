@@ -68,6 +68,11 @@ TuningPlan made_up_plan() {
   return plan;
 }
 
+TuningResult raced(const TuningPlan& plan) {
+  Race race = race_of(plan);
+  return race_candidates(plan, race);
+}
+
 TEST(RaceTest, FindsWhatIsNearlyFastestWithFewMeasurements) {
   std::vector<SurfaceCell> cells;
   std::vector<Seconds> times;
@@ -130,6 +135,30 @@ SurfaceCell named_cell(const std::string& library, const std::string& algorithm,
   return cell;
 }
 
+TEST(TimeSurfaceTest, DriftIsLearntFromCellsThatAreMeasuredAgain) {
+  const std::vector<SurfaceCell> cells{named_cell("openmpi", "ring", 1, 4, 4096),
+                                       named_cell("openmpi", "linear", 1, 4, 4096)};
+  const auto drift_after = [&](double apart, double deviation) {
+    TimeSurface surface(cells, 0.1);
+    for (int look = 0; look < 40; ++look) {
+      surface.measure(0, Seconds{1e-5 * std::exp(look % 2 == 0 ? apart : -apart)}, deviation);
+    }
+    return surface.drift();
+  };
+  EXPECT_NEAR(drift_after(0.02, 0.001), 0.02, 0.02);
+  EXPECT_NEAR(drift_after(0.3, 0.001), 0.3, 0.05);
+  EXPECT_DOUBLE_EQ(drift_after(0.3, 0.2), 0.1) << "so much was expected of these times";
+  TimeSurface other(cells, 0.1);
+  for (const double each : {1e-5, 1.01e-5, 1e-5, 5e-1, 1e-5}) {
+    other.measure(1, Seconds{each}, 0.001);
+  }
+  EXPECT_LT(other.drift(), 0.2) << "one pause";
+  TimeSurface exact(cells);
+  exact.measure(0, Seconds{1e-5}, 0.01);
+  exact.measure(0, Seconds{2e-5}, 0.01);
+  EXPECT_EQ(exact.drift(), 0);
+}
+
 // NCCL's methods and MPI's in one table, as where GPUs were measured beside hosts.
 TEST(TimeSurfaceTest, EachNetworkOfASystemHasItsModel) {
   const auto mpi = [](const std::string& algorithm) {
@@ -188,7 +217,7 @@ TEST(TuneTest, APauseRulesNoMethodOut) {
     }
     return measured;
   };
-  const TuningResult result = race_candidates(plan);
+  const TuningResult result = raced(plan);
   EXPECT_GE(pauses, 3);
   for (const TunedPoint& point : result.points) {
     if (point.own.bytes <= Bytes{1024}) {
@@ -198,7 +227,7 @@ TEST(TuneTest, APauseRulesNoMethodOut) {
 }
 
 TEST(TuneTest, RulesNameWhatIsFasterAndLeaveTheRestToTheLibrary) {
-  const TuningResult result = race_candidates(made_up_plan());
+  const TuningResult result = raced(made_up_plan());
   EXPECT_EQ(result.points.size(), 3U * 12U);
   double lost = 0;
   for (const TunedPoint& point : result.points) {
@@ -227,7 +256,7 @@ TEST(TuneTest, SaysWhenTheLibraryChoosesBest) {
     if (cell.algorithm == "mpi") measured.latency_ns.assign(9, 1000);
     return measured;
   };
-  for (const TunedPoint& point : race_candidates(plan).points) EXPECT_FALSE(point.changes);
+  for (const TunedPoint& point : raced(plan).points) EXPECT_FALSE(point.changes);
 }
 
 TEST(TuneTest, WrongSumsEndIt) {
@@ -237,7 +266,7 @@ TEST(TuneTest, WrongSumsEndIt) {
     measured.wrong = 3;
     return measured;
   };
-  EXPECT_THROW(race_candidates(plan), WrongResult);
+  EXPECT_THROW(raced(plan), WrongResult);
 }
 
 TEST(TuneTest, StopsWhenItIsTold) {
@@ -248,7 +277,7 @@ TEST(TuneTest, StopsWhenItIsTold) {
     return made_up(cell);
   };
   plan.stop_requested = [&] { return std::string(measured < 3 ? "" : "SIGTERM"); };
-  EXPECT_EQ(race_candidates(plan).stopped_by, "SIGTERM");
+  EXPECT_EQ(raced(plan).stopped_by, "SIGTERM");
   EXPECT_EQ(measured, 3);
 }
 
