@@ -162,31 +162,17 @@ TunedPoint tuned_point(const TuningPlan& plan, const Race& race, const RacePoint
   return point;
 }
 
-double median_of(std::vector<double> values) {
-  const auto middle = values.begin() + std::ssize(values) / 2;
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
-
-// The rounds' median, and the deviation of that: normal rounds would have it, and they scatter at
-// least as two measurements do.
-std::pair<double, double> middle_of(const std::vector<double>& rounds, double drift) {
-  const double middle = median_of(rounds);
-  std::vector<double> off;
-  for (const double each : rounds) off.push_back(std::abs(each - middle));
-  const double scatter = std::max(1.4826 * median_of(off), std::sqrt(2.0) * drift);
-  return {middle, 1.253 * scatter / std::sqrt(static_cast<double>(rounds.size()))};
-}
-
 // Whether a library that does not say what it plays obeys the rule; nothing while more rounds may
-// tell. If it did not, times with rules were those of its own choice: the two are compared as
-// normal, with what two starts of one job may differ by.
+// tell. If it did not, times with rules were those of its own choice: one round of which the time
+// with rules is nearer to that of the rule's algorithm is enough, since busy ranks with less than a
+// core each may be slow whatever they play. The two are compared as normal, with what two starts
+// of one job may differ by.
 std::optional<bool> obedience(const ProvenPoint& point, Seconds named, double drift) {
-  const auto [off, deviation] = middle_of(point.log_of_named, drift);
-  const double gain = median_of(point.log_ratios);
-  const double variance = deviation * deviation + between_starts * between_starts;
+  const double off = point.log_of_named.back();
+  const double gain = point.log_ratios.back();
+  const double variance = 2 * drift * drift + between_starts * between_starts;
   const double odds = ((off + gain) * (off + gain) - off * off) / (2 * variance);
-  if (std::abs(odds) > sure_odds) return odds > 0;
+  if (odds > sure_odds) return true;
   if (std::ssize(point.log_of_named) < rounds_for_interval) return std::nullopt;
   const Shift shift = walsh_shift(point.log_of_named, 0.95);
   const double slower = as_fast + std::log(1 + looking_up / named);

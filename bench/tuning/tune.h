@@ -73,8 +73,9 @@ struct ProvenPoint {
   Shift gain{};                    // by all measurements of the race and the proof
   std::vector<double> log_ratios;  // own choice's time over that of the rule's, of each round
   /// Where the library does not say what it plays: time of the rule's algorithm, chosen by name
-  /// without rules, over time with rules. A rule is obeyed if that is nearer to 1 than to what the
-  /// library's own choice would make it, or may be 1 to 5 % and to what looking a rule up costs.
+  /// without rules, over time with rules. A rule is obeyed if in one round that is nearer to 1 than
+  /// to what the library's own choice would make it, or may be 1 to 5 % and to what looking a rule
+  /// up costs.
   std::vector<double> log_of_named;
 };
 

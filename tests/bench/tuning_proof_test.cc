@@ -161,7 +161,7 @@ TEST(TuneProofTest, ARuleIsObeyedWhereItsAlgorithmByNameIsAsFast) {
   EXPECT_TRUE(prove(3, 10'000, 11'000).is_obeyed);
   EXPECT_THAT(prove(3, 10'000, 11'000).log_of_named, SizeIs(1)) << "told apart at once";
   EXPECT_FALSE(prove(3, 10'000, 30'000).is_obeyed);
-  EXPECT_THAT(prove(3, 10'000, 30'000).log_of_named, SizeIs(1));
+  EXPECT_THAT(prove(3, 10'000, 30'000).log_of_named, SizeIs(6)) << "it may have been a pause";
 }
 
 TEST(TuneProofTest, RulesThatMayLoseTimeAreTakenBack) {
