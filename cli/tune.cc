@@ -243,9 +243,9 @@ int tune(const Settings& settings) {
   Race race = race_of(plan);
   TuningResult result = race_candidates(plan, race);
   progress.clear();
-  std::cout << fmt::format("# {} of {}: {} measurements, {} candidates at {} points{}\n",
-                           settings.text("library"), backend.summary, result.measurements,
-                           tuning.candidates.size(), result.points.size(),
+  std::cout << fmt::format("# tuning {}: {} measurements, {} candidates at {} points{}\n",
+                           settings.text("library"), result.measurements, tuning.candidates.size(),
+                           result.points.size(),
                            result.is_settled ? "; nothing more would pay" : "");
   print_choices(result);
   const bool changes = std::any_of(result.points.begin(), result.points.end(),
