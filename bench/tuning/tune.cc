@@ -6,7 +6,6 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -121,15 +120,15 @@ class MeasuringCosts {
   double of(int workers, Seconds time) const {
     const auto found = sums_.find(workers);
     const double usual = as_planned(time);
-    if (found == sums_.end()) return usual;
+    if (found == sums_.end() || found->second.planned <= 0) return usual;
     return usual * std::max(found->second.took / found->second.planned, 1.0);
   }
   /// The first of a number of workers starts them, which no other will.
   void add(int workers, Seconds time, Seconds took) {
-    if (started_.insert(workers).second) return;
-    Sums& sums = sums_[workers];
-    sums.took += took.count();
-    sums.planned += as_planned(time);
+    const auto [sums, is_first] = sums_.try_emplace(workers);
+    if (is_first) return;
+    sums->second.took += took.count();
+    sums->second.planned += as_planned(time);
   }
 
  private:
@@ -143,7 +142,6 @@ class MeasuringCosts {
            with_warmup * std::max(per_measurement.count(), StoppingRule::least * time.count());
   }
 
-  std::set<int> started_;
   std::map<int, Sums> sums_;  // by workers
 };
 
