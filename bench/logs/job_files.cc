@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include "bench/logs/counted_records.h"
 #include "bench/logs/log_readers.h"
 #include "core/error.h"
 #include "core/input_file.h"
@@ -80,6 +81,7 @@ JobLog read_job(const std::vector<std::string>& paths) {
   }
   if (job.files == 0 && !job.notes.empty()) throw InvalidArgument(job.notes.front());
   require(job.files > 0, "no log of a job in what was named");
+  match_counted_records(job);
   return job;
 }
 

@@ -114,6 +114,9 @@ std::string job_source_line(const JobReport& report) {
   if (!job.programs.empty()) {
     line += ", " + counted(static_cast<std::int64_t>(job.programs.size()), "rank");
   }
+  const bool is_silent = job.records.empty() && job.programs.empty() && job.issued.empty() &&
+                         job.hosts.empty() && !report.verdict.standstill.sequence;
+  if (is_silent) line += ", no collective that has a time or a size";
   return line;
 }
 
@@ -169,7 +172,7 @@ std::vector<std::string> job_row(const JobReport& report, std::size_t i) {
   const SizeFigures& row = report.verdict.sizes[i];
   std::string algorithm = report.job.words[row.algorithm];
   if (row.protocol != 0) algorithm += ", " + report.job.words[row.protocol];
-  Cells cells{std::string(to_string(row.kind)),   to_string(Bytes{row.bytes}),
+  Cells cells{std::string(to_string(row.kind)),   row.bytes > 0 ? to_string(Bytes{row.bytes}) : "-",
               std::to_string(row.operations),     number_cell(row.transfer_us),
               number_cell(row.duration_us),       number_cell(row.bus_gbs),
               algorithm.empty() ? "-" : algorithm};

@@ -74,6 +74,10 @@ struct JobCommunicator {
   std::string_view format{};   // of the log that named it first
   /// Its ranks write only when they or others have waited for long: silence says nothing.
   bool heard_when_stuck = false;
+  /// Sequence numbers are the reader's count: a log may begin in the middle of another's.
+  bool counted = false;
+  /// Without it, ranks are those that use one stream, and `ranks` is the most that it can have.
+  bool states_ranks = true;
 };
 
 struct JobProcess {

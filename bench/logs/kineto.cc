@@ -1,9 +1,11 @@
 // PyTorch's profiler (Kineto): collectives by their kernels, which carry what was asked of NCCL.
 //
 // The names of kernels say little: all-reduces are built as Sum_TYPE_{TREE|RING}_LL only, so that
-// only TREE can be read from them. Newer traces copy the arguments of the collective onto the
-// kernel; in others they are found by its correlation with the launch and the launch's "External
-// id".
+// only TREE can be read from them, and in traces of 2023 reduce-scatters run as SendRecv. Newer
+// traces copy the arguments of the collective onto the kernel; in others they are found by its
+// correlation with the launch and the launch's "External id". PyTorch before 2.1 has no arguments:
+// there the annotation "nccl:all_reduce" in which the kernel was launched says the collective and
+// its input, and the stream stands for the group.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -37,6 +39,8 @@ class KinetoReader {
     job.processes[static_cast<std::size_t>(process_)].rank = rank_;
     const double base = number_at(trace, "baseTimeNanoseconds", 0);
     base_us_ = base / 1000;
+    world_ =
+        static_cast<int>(std::clamp<std::int64_t>(integer_at(info, "world_size", 0), 0, 1 << 20));
     if (info.contains("pg_config") && info["pg_config"].is_array()) {
       for (const json& group : info["pg_config"]) {
         if (group.is_object() && group.contains("ranks")) {
@@ -55,6 +59,11 @@ class KinetoReader {
     if (events == trace_.end() || !events->is_array()) return;
     std::size_t before = job_.records.size();
     for (const json& event : *events) link(event);
+    for (auto& [thread, calls] : annotated_) {
+      std::stable_sort(calls.begin(), calls.end(), [](const json* a, const json* b) {
+        return number_at(*a, "ts", 0) < number_at(*b, "ts", 0);
+      });
+    }
     for (const json& event : *events) {
       if (text_at(event, "cat") == "kernel") take_kernel(event);
     }
@@ -88,21 +97,39 @@ class KinetoReader {
     const auto args = event.is_object() ? event.find("args") : event.end();
     if (args == event.end() || !args->is_object()) return;
     const std::int64_t external = integer_at(*args, "External id");
-    if (text_at(event, "name") == "record_param_comms") {
+    const std::string name = text_at(event, "name");
+    if (name == "record_param_comms") {
       ++asked_;
-      if (external >= 0) asked_of_[external] = &*args;
+      if (external >= 0 && args->contains("Collective name")) asked_of_[external] = &*args;
+    } else if (name.starts_with("nccl:")) {
+      annotated_[integer_at(event, "tid")].push_back(&event);
     } else if (external >= 0 && args->contains("cbid")) {
-      launched_by_[integer_at(*args, "correlation")] = external;
+      launches_[integer_at(*args, "correlation")] = {external, &event};
     }
   }
 
   const json* arguments_of(const json& kernel_args) const {
     if (kernel_args.contains("Collective name")) return &kernel_args;
     std::int64_t external = integer_at(kernel_args, "External id");
-    const auto launch = launched_by_.find(integer_at(kernel_args, "correlation", -2));
-    if (launch != launched_by_.end()) external = launch->second;
+    const auto launch = launches_.find(integer_at(kernel_args, "correlation", -2));
+    if (launch != launches_.end()) external = launch->second.external;
     const auto found = asked_of_.find(external);
     return found == asked_of_.end() ? nullptr : found->second;
+  }
+
+  /// The call of PyTorch's in which a kernel was launched.
+  const json* annotation_of(const json& kernel_args) const {
+    const auto launch = launches_.find(integer_at(kernel_args, "correlation", -2));
+    if (launch == launches_.end()) return nullptr;
+    const auto calls = annotated_.find(integer_at(*launch->second.event, "tid"));
+    if (calls == annotated_.end()) return nullptr;
+    const double at = number_at(*launch->second.event, "ts");
+    const auto later =
+        std::upper_bound(calls->second.begin(), calls->second.end(), at,
+                         [](double t, const json* call) { return t < number_at(*call, "ts", 0); });
+    if (later == calls->second.begin()) return nullptr;
+    const json* call = *std::prev(later);
+    return at <= number_at(*call, "ts") + number_at(*call, "dur") ? call : nullptr;
   }
 
   void take_kernel(const json& event) {
@@ -118,28 +145,59 @@ class KinetoReader {
       return;
     }
     const auto args = event.find("args");
-    const json* asked = args != event.end() && args->is_object() ? arguments_of(*args) : nullptr;
-    if (asked == nullptr) {
-      ++job_.left_out["collective kernels of Kineto traces whose arguments are not there"];
-      return;
-    }
+    const bool has_args = args != event.end() && args->is_object();
     LogRecord record;
-    record.kind = logged_kind(text_at(*asked, "Collective name"));
     record.process = process_;
     record.start_us = start;
     record.duration_us = duration;
     if (name.find("_TREE_") != name.npos) record.algorithm = job_.word("tree");
-    const std::int64_t in = integer_at(*asked, "In msg nelems", 0);
-    const std::int64_t out = integer_at(*asked, "Out msg nelems", in);
+    if (const json* asked = has_args ? arguments_of(*args) : nullptr; asked != nullptr) {
+      take_arguments(*asked, record);
+    } else if (const json* call = has_args ? annotation_of(*args) : nullptr; call != nullptr) {
+      take_annotation(*call, *args, record);
+    } else {
+      ++job_.left_out["collective kernels of Kineto traces whose arguments are not there"];
+      return;
+    }
+    if (record.sequence < 0) {
+      record.sequence = count_[{record.communicator, record.kind}]++;
+      job_.communicators[static_cast<std::size_t>(record.communicator)].counted = true;
+    }
+    job_.records.push_back(record);
+  }
+
+  void take_arguments(const json& asked, LogRecord& record) {
+    record.kind = logged_kind(text_at(asked, "Collective name"));
+    const std::int64_t in = integer_at(asked, "In msg nelems", 0);
+    const std::int64_t out = integer_at(asked, "Out msg nelems", in);
     const bool part =
         record.kind == LoggedKind::all_gather || record.kind == LoggedKind::reduce_scatter;
-    const std::int64_t elements =
-        std::clamp<std::int64_t>(part ? std::min(in, out) : in, 0, std::int64_t{1} << 45);
-    record.bytes = elements * element_bytes_of(text_at(*asked, "dtype"));
-    find_group(*asked, record);
-    record.sequence = integer_at(*asked, "Seq");
-    if (record.sequence < 0) record.sequence = count_[{record.communicator, record.kind}]++;
-    job_.records.push_back(record);
+    const std::int64_t elements = std::clamp<std::int64_t>(part ? std::min(in, out) : in, 0, most);
+    record.bytes = elements * element_bytes_of(text_at(asked, "dtype"));
+    find_group(asked, record);
+    record.sequence = integer_at(asked, "Seq");
+  }
+
+  /// The ranks of one communicator launch on one stream, whose number is mostly the same on all.
+  void take_annotation(const json& call, const json& kernel_args, LogRecord& record) {
+    record.kind = logged_kind(text_at(call, "name"));
+    const std::string stream = fmt::format("stream {}", integer_at(kernel_args, "stream"));
+    record.communicator = job_.communicator(stream, stream, world_);
+    job_.communicators[static_cast<std::size_t>(record.communicator)].states_ranks = false;
+    record.rank = rank_;
+    record.sequence = -1;
+    const json given = call.value("args", json::object());
+    const json shapes = given.value("Input Dims", json::array());
+    const json types = given.value("Input type", json::array());
+    if (shapes.empty() || types.empty() || !shapes[0].is_array() || !types[0].is_string()) return;
+    std::int64_t elements = 1;
+    for (const json& length : shapes[0]) {
+      if (!length.is_number_integer()) return;
+      elements *= std::clamp<std::int64_t>(length.get<std::int64_t>(), 0, most / elements);
+      if (elements == 0) return;
+    }
+    if (record.kind == LoggedKind::reduce_scatter) elements /= std::max(1, world_);
+    record.bytes = elements * element_bytes_of(types[0].get<std::string>());
   }
 
   void find_group(const json& asked, LogRecord& record) {
@@ -164,15 +222,24 @@ class KinetoReader {
     record.rank = at != members.end() ? static_cast<int>(at - members.begin()) : rank_;
   }
 
+  struct Launch {
+    std::int64_t external;
+    const json* event;
+  };
+
+  static constexpr std::int64_t most = std::int64_t{1} << 45;  // elements
+
   const json& trace_;
   JobLog& job_;
   int rank_ = 0;
+  int world_ = 0;  // ranks of the job; 0: not said
   int process_ = -1;
   double base_us_ = 0;
   std::int64_t asked_ = 0;
   std::map<std::string, std::vector<int>> members_;
   std::map<std::int64_t, const json*> asked_of_;
-  std::map<std::int64_t, std::int64_t> launched_by_;  // external id by correlation
+  std::map<std::int64_t, Launch> launches_;                     // by correlation
+  std::map<std::int64_t, std::vector<const json*>> annotated_;  // by thread, in order of time
   std::map<std::pair<int, LoggedKind>, std::int64_t> count_;
 };
 

@@ -110,7 +110,7 @@ struct ElementSize {
   int bytes;
   std::array<std::string_view, 14> names;
 };
-// By letters and digits in lower case, without the prefixes "nccl", "mpi" and "torch".
+// By letters and digits in lower case, without the prefixes "nccl", "mpi", "torch" and "c10".
 constexpr std::array<ElementSize, 4> element_sizes = {{
     {1,
      {"int8", "uint8", "char", "byte", "bool", "float8e4m3", "float8e5m2", "float8e4m3fn",
@@ -193,7 +193,7 @@ int element_bytes_of(std::string_view type) {
     const auto letter = static_cast<unsigned char>(c);
     if (std::isalnum(letter) != 0) plain += static_cast<char>(std::tolower(letter));
   }
-  for (const std::string_view prefix : {"nccl", "mpi", "torch"}) {
+  for (const std::string_view prefix : {"nccl", "mpi", "torch", "c10"}) {
     if (plain.starts_with(prefix)) plain.erase(0, prefix.size());
   }
   for (const ElementSize& size : element_sizes) {
