@@ -1,7 +1,8 @@
 // Chakra's execution traces: protobuf messages, each behind its length, read by their wire format.
 //
-// GlobalMetadata{1 version}, then Node{1 id, 2 name, 3 type, 4 ctrl_deps, 5 data_deps, 6 start, 7
-// duration, 10 attributes{1 name, then a value in a field of its kind}} (et_def.proto 0.0.4).
+// GlobalMetadata{1 version, 2 attributes}, then Node{1 id, 2 name, 3 type, 4 ctrl_deps,
+// 5 data_deps, 6 start, 7 duration, 10 attributes{1 name, then a value in a field of its kind}}
+// (et_def.proto 0.0.4).
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -15,13 +16,17 @@
 
 namespace collbench {
 
-LoggedKind chakra_collective(std::int64_t comm_type) {
+LoggedKind chakra_collective(std::int64_t comm_type, std::string_view name) {
+  if (comm_type < 0) {
+    const LoggedKind named = logged_kind(name);
+    return named == LoggedKind::other ? LoggedKind::all_reduce : named;
+  }
   constexpr LoggedKind kinds[] = {LoggedKind::all_reduce,     LoggedKind::reduce,
                                   LoggedKind::all_gather,     LoggedKind::other,
                                   LoggedKind::other,          LoggedKind::broadcast,
                                   LoggedKind::all_to_all,     LoggedKind::reduce_scatter,
                                   LoggedKind::reduce_scatter, LoggedKind::barrier};
-  return comm_type >= 0 && comm_type < 10 ? kinds[comm_type] : LoggedKind::other;
+  return comm_type < 10 ? kinds[comm_type] : LoggedKind::other;
 }
 
 namespace {
@@ -119,16 +124,19 @@ void add_needs(const WireField& field, GraphNode& node) {
 GraphNode read_node(std::string_view bytes) {
   GraphNode node;
   std::int64_t type = 0;
-  std::int64_t comm_type = 0;  // all-reduce, which is 0 and may be left out
+  std::string_view name;
+  std::int64_t comm_type = -1;
   for (WireReader reader(bytes); !reader.at_end();) {
     const WireField field = reader.field();
     if (field.number == 1) node.id = field.value;
+    if (field.number == 2) name = field.bytes;
     if (field.number == 3) type = static_cast<std::int64_t>(field.value);
     if (field.number == 4 || field.number == 5) add_needs(field, node);
     if (field.number == 7) node.duration_us = static_cast<double>(field.value);
     if (field.number != 10) continue;
     const ChakraAttribute attribute = read_attribute(field.bytes);
     if (attribute.name == "comm_type") comm_type = attribute.integer;
+    if (attribute.name == "is_cpu_op") node.is_call = attribute.integer != 0;
     if (attribute.name == "comm_size") node.bytes = std::max<std::int64_t>(attribute.integer, 0);
     if (attribute.name == "pg_name") {
       node.group =
@@ -137,7 +145,7 @@ GraphNode read_node(std::string_view bytes) {
   }
   node.computes = type == computing_node;
   node.is_collective = type == collective_node;
-  node.kind = chakra_collective(comm_type);
+  node.kind = chakra_collective(comm_type, name);
   if (!node.is_collective && type != sending_node) node.bytes = 0;
   return node;
 }
@@ -145,7 +153,7 @@ GraphNode read_node(std::string_view bytes) {
 }  // namespace
 
 bool is_chakra(std::string_view head) {
-  // The first message is short and holds a version, or nothing: "0.0.4" in field 1.
+  // The first message is short and holds a version, attributes, or nothing.
   try {
     WireReader reader(head);
     const std::string_view metadata = reader.take(reader.varint());
@@ -154,7 +162,8 @@ bool is_chakra(std::string_view head) {
     for (WireReader fields(metadata); !fields.at_end();) {
       const WireField field = fields.field();
       if (field.number != 1 && field.number != 2) return false;
-      has_version = has_version || (field.number == 1 && field.bytes.size() < 32);
+      const bool is_attribute = field.number == 2 && field.bytes.starts_with('\x0a');
+      has_version = has_version || is_attribute || (field.number == 1 && field.bytes.size() < 32);
     }
     if (!has_version || reader.at_end()) return false;
     const std::uint64_t length = reader.varint();

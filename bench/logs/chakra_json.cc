@@ -100,7 +100,9 @@ GraphNode graph_node(const json& node) {
   made.is_collective = is_type(node, "COMM_COLL_NODE", 7);
   made.group = text_of(attribute_of(node, "pg_name"));
   if (made.is_collective) {
-    made.kind = chakra_collective(number_of(attribute_of(node, "comm_type"), 0));
+    const std::string name = text_at(node, node.contains("Name") ? "Name" : "name");
+    made.kind = chakra_collective(number_of(attribute_of(node, "comm_type"), -1), name);
+    made.is_call = attribute_of(node, "is_cpu_op") == json(true);
     made.bytes = std::max<std::int64_t>(number_of(attribute_of(node, "comm_size"), 0), 0);
   } else {
     take_asked(node, made);

@@ -61,8 +61,12 @@ void add_rank_graph(const std::vector<GraphNode>& nodes, int rank, const std::st
   program.operations = static_cast<std::int64_t>(nodes.size());
   program.acyclic = is_acyclic(nodes);
   std::map<int, std::int64_t> sequence;
+  const bool on_device = std::any_of(nodes.begin(), nodes.end(), [](const GraphNode& node) {
+    return node.is_collective && !node.is_call;
+  });
   for (const GraphNode& node : nodes) {
     program.compute_nodes += node.computes ? 1 : 0;
+    if (node.is_collective && node.is_call && on_device) continue;
     if (!node.is_collective) {
       program.bytes_sent += node.bytes;
       continue;

@@ -272,6 +272,47 @@ TEST(ChakraTest, PyTorchsOwnNodesAreReadAndTheRootThatNeedsItselfIsNoCycle) {
   EXPECT_TRUE(job.programs.at(0).acyclic);
 }
 
+TEST(ChakraTest, CallsThatLaunchADevicesCollectiveAreNoneThemselvesAndNamesSayTheKind) {
+  const auto kinds_of = [](const std::string& nodes) {
+    JobLog job;
+    read_log("{\"workload_graph\":[" + nodes + "]}", "a.0.json", job);
+    std::vector<LoggedKind> kinds;
+    for (const LogRecord& record : job.records) kinds.push_back(record.kind);
+    return kinds;
+  };
+  const std::string call = R"({"Id":1,"Name":"c10d::broadcast_","NodeType":7,"is_cpu_op":true})";
+  const std::string kernel =
+      R"(,{"Id":2,"Name":"ncclKernel_Broadcast_RING","NodeType":7,"is_cpu_op":false})";
+  const std::string unnamed = R"(,{"Id":3,"Name":"x","NodeType":7,"is_cpu_op":false})";
+  EXPECT_THAT(kinds_of(call), ElementsAre(LoggedKind::broadcast)) << "of processors only";
+  EXPECT_THAT(kinds_of(call + kernel + unnamed),
+              ElementsAre(LoggedKind::broadcast, LoggedKind::all_reduce));
+}
+
+TEST(ChakraTest, TheMetadataMayHaveAttributesInPlaceOfAVersion) {
+  // GlobalMetadata{2 {1 "pid", 9 38}}, then two nodes: {1 id, 2 name, 3 type 7, 10 {name, value}}.
+  const std::string metadata("\x09\x12\x07\x0a\x03pid\x48\x26", 10);
+  const std::string is_call("\x52\x0e\x0a\x09is_cpu_op\xd8\x01\x01", 16);
+  const std::string size(
+      "\x52\x0e\x0a\x09"
+      "comm_size\x48\x80\x08",
+      16);
+  const std::string call =
+      "\x08\x01\x12\x01"
+      "a\x18\x07" +
+      is_call;
+  const std::string kernel =
+      "\x08\x02\x12\x0bncclAllGath"
+      "\x18\x07" +
+      size;
+  std::string trace = metadata;
+  for (const std::string& node : {call, kernel}) trace += static_cast<char>(node.size()) + node;
+  JobLog job;
+  read_log(trace, "a.0.et", job);
+  ASSERT_EQ(job.records.size(), 1U);
+  EXPECT_EQ(job.records[0].bytes, 1024);
+}
+
 TEST(NcclDebugTest, OldVersionsJoinCommunicatorsByOrder) {
   JobLog job;
   std::string text;
