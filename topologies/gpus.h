@@ -3,7 +3,7 @@
 //
 // Times of a library's steps are constants of the library (heuristics/nccl/library_times.h) times
 // the factors here. [gpus] of a machine file names the rows and may replace their numbers.
-// Sources: as each row says; "fitted" are those of a joint fit to 29 tables of nccl-tests and
+// Sources: as each row says; "fitted" are those of a joint fit to 51 tables of nccl-tests and
 // rccl-tests (results/studies/nccl-a-priori), so what they predict of those systems is in sample.
 #pragma once
 
@@ -31,14 +31,14 @@ struct GpuGeneration {
 
 struct AdapterNetwork {
   std::string name = "offloaded";
-  Seconds hop_ll{6.9e-6};  // from one node to the next with small messages (LL)
-  Seconds hop_simple{18.7e-6};
-  double efficiency = 0.91;     // of the adapters, where the machine does not say
-  double ll_share = 0.39;       // of the adapters' rate that LL reaches
-  double ll128_share = 0.91;    // and LL128
-  double short_ring_share = 1;  // that a ring with Simple reaches with 128 KiB or less a step
-  bool reaches_gpu = true;      // close enough to GPUs for LL128
-  bool fitted = false;          // to times of such networks; else taken from others
+  Seconds hop_ll{5.3e-6};  // from one node to the next with small messages (LL)
+  Seconds hop_simple{21.7e-6};
+  double efficiency = 0.91;       // of the adapters, where the machine does not say
+  double ll_share = 0.39;         // of the adapters' rate that LL reaches
+  double ll128_share = 0.91;      // and LL128
+  double short_ring_share = 0.8;  // that a ring with Simple reaches with 128 KiB or less a step
+  bool reaches_gpu = true;        // close enough to GPUs for LL128
+  bool fitted = false;            // to times of such networks; else taken from others
   std::string source;
 };
 

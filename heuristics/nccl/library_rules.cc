@@ -140,7 +140,7 @@ struct RuleRow {
 };
 constexpr RuleRow rules[] = {{"hopper", "efa-v2", regions_of_p5},
                              {"hopper", "efa-v3", regions_of_p5en},
-                             {"blackwell", "efa-v2", regions_of_p6}};
+                             {"blackwell", "efa-v4", regions_of_p6}};
 
 }  // namespace
 

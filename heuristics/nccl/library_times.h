@@ -9,9 +9,9 @@
 // L is the latency of all steps, W the time of the bytes at the rate reached, and q how well the
 // two overlap: above 1 they do, below 1 the pipeline fills badly.
 //
-//   ring  L = (2 (n-1) - m) step_p + 0.86 m hop_p      W = S 2 (n-1)/n / min(net, gpu, channels)
+//   ring  L = (2 (n-1) - m) step_p + 0.89 m hop_p      W = S 2 (n-1)/n / min(net, gpu, channels)
 //   tree  L = 2 ((g-1) step_p + log2(N) hop_p)         W = S / min(net / (N > 2 ? 2 : 1), gpu / 2)
-//   NVLS  L = 18.9 us (+ 2 log2(N) hop of Simple)      W = S / min(switch, net / (N > 2 ? 2 : 1))
+//   NVLS  L = 19.7 us (+ 2 log2(N) hop of Simple)      W = S / min(switch, net / (N > 2 ? 2 : 1))
 //
 // for n ranks, g on each of N nodes, m = 2 (N-1) ways between nodes; two nodes cross the network
 // once in each direction. RCCL's all-pairs kernels inside a node send each GPU's n-th of the vector
@@ -25,7 +25,7 @@
 // network (topologies/gpus.h). Beyond 1 MiB the time is blended with NCCL's own cost, whose errors
 // have the other sign: T^(1-w) cost^w, w = 0.5 from 64 MiB on. A process that drives k GPUs cannot
 // start them in less than about 5.8 us each.
-// Constants: a joint fit to 29 tables of nccl-tests and rccl-tests (tests/bench/library_fit.cc);
+// Constants: a joint fit to 51 tables of nccl-tests and rccl-tests (tests/bench/library_fit.cc);
 // results/studies/nccl-a-priori has its errors, in sample and for systems left out. The interval
 // comes from the latter.
 #pragma once
@@ -42,21 +42,21 @@ namespace collbench {
 /// What the library takes on any machine, times factors of GPUs and networks (topologies/gpus.h).
 /// By protocol where there are three: LL, LL128, Simple.
 struct LibraryConstants {
-  std::array<double, 3> start_us{6.4, 13.1, 8.2};
-  std::array<double, 3> step_us{0.66, 1.46, 2.93};
+  std::array<double, 3> start_us{8.1, 14.6, 8.1};
+  std::array<double, 3> step_us{0.68, 1.08, 3.87};
   /// RCCL's steps, of NCCL's, as both publish them for rings inside a node. Source: ROCm/rccl
   /// 0cbce2a7, src/graph/tuning.cc, tuning_model_5; NVIDIA NCCL 2.28.9, src/graph/tuning.cc.
   std::array<double, 3> rccl_step{0.8 / 0.6, 1, 2.1 / 3.4};
-  double hop_ll128_of_ll = 0.63;
-  std::array<double, 3> reached_share{0.39, 0.91, 1};  // of the links' rate
-  std::array<double, 3> channel_rate{2.15, 16.3, 0};   // GB/s of a ring's channel; 0: no limit seen
-  std::array<double, 3> overlap_of_ring{0.97, 0.49, 0.71};
-  std::array<double, 3> overlap_of_tree{0.41, 0.41, 0.52};
-  double overlap_of_nvls = 0.46;
-  double nvls_us = 18.9;
-  double ring_hop_share = 0.86;                 // a ring's steps overlap the hops of others
-  std::array<double, 3> pairs_us{3.2, 0, 5.4};  // a phase of RCCL's all-pairs kernels
-  double pairs_share = 0.72;  // of its link that such a kernel with Simple reaches
+  double hop_ll128_of_ll = 0.84;
+  std::array<double, 3> reached_share{0.35, 1, 1};  // of the links' rate
+  std::array<double, 3> channel_rate{3.04, 28, 0};  // GB/s of a ring's channel; 0: no limit seen
+  std::array<double, 3> overlap_of_ring{1.35, 0.56, 0.7};
+  std::array<double, 3> overlap_of_tree{0.42, 0.44, 0.52};
+  double overlap_of_nvls = 0.52;
+  double nvls_us = 19.7;
+  double ring_hop_share = 0.89;                  // a ring's steps overlap the hops of others
+  std::array<double, 3> pairs_us{2.15, 0, 7.3};  // a phase of RCCL's all-pairs kernels
+  double pairs_share = 0.74;  // of its link that such a kernel with Simple reaches
 };
 
 /// What is asked of the library: its own choice unless one is named.

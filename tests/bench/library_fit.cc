@@ -3,14 +3,15 @@
 //
 //   collbench_library_fit LIST FOLDER [points]
 //
-// LIST has lines "FILE MACHINE auto|ALGORITHM SYSTEM", files in FOLDER; what is not there is left
-// out and named. Tables of one system are left out together. Each has the weight of 20 points, by
-// out-of-place times from 64 B. Which algorithm and protocol are played, and on how many channels,
-// is what the tuner says; rates of links are the machines'. Priors: NCCL's published latencies
-// (nccl_constants.h) for the library, 1 for factors of a generation, the mean of its class for a
-// network; so what no table of the fit has stays at its class. A system has factors of its own in
-// the fit, for its rate and its latency, which predictions leave out. `points` prints every
-// prediction of a left-out system, too.
+// LIST has lines "FILE MACHINE auto|ALGORITHM SYSTEM", files in FOLDER or in "tables" beside LIST;
+// what is not there is left out and named. "!FILE" is judged, and nothing is fitted to it: a system
+// known to be at fault. Tables of one system are left out together. Each has the weight of 20
+// points, by out-of-place times from 64 B. Which algorithm and protocol are played, and on how many
+// channels, is what the tuner says; rates of links are the machines'. Priors: NCCL's published
+// latencies (nccl_constants.h) for the library, 1 for factors of a generation, the mean of its
+// class for a network; so what no table of the fit has stays at its class. A system has factors of
+// its own in the fit, for its rate and its latency, which predictions leave out. `points` prints
+// every prediction of a left-out system, too.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -38,6 +39,7 @@ struct StudiedPoint {
 struct StudiedTable {
   std::string name;
   std::string system;
+  bool is_fitted = true;
   NcclInputs inputs;
   std::vector<StudiedPoint> points;
 };
@@ -63,14 +65,19 @@ std::vector<StudiedTable> read_studied(const std::string& list, const std::strin
     if (!(words >> file >> machine >> algorithm) || !std::getline(words >> std::ws, system)) {
       continue;
     }
-    const std::string path = (std::filesystem::path(folder) / file).string();
+    const bool is_fitted = !file.starts_with('!');
+    if (!is_fitted) file.erase(0, 1);
+    std::string path = (std::filesystem::path(folder) / file).string();
+    if (!std::filesystem::exists(path)) {
+      path = (std::filesystem::path(list).parent_path() / "tables" / file).string();
+    }
     if (!std::filesystem::exists(path)) {
       std::cerr << fmt::format("{}: not there, left out\n", path);
       continue;
     }
     const MeasuredTable read =
         read_foreign(read_file(path), path, {.library = "nccl", .algorithm = algorithm});
-    StudiedTable table{file, system, {}, {}};
+    StudiedTable table{file, system, is_fitted, {}, {}};
     const Predictor predictor(machine);
     for (const MeasuredTime& row : read.times) {
       if (row.in_place || row.is_wrong() || row.bytes < Bytes{64}) continue;
@@ -235,7 +242,8 @@ class LibraryFit {
     std::vector<double> weights;
     for (const StudiedTable& table : tables_) {
       const double each = weight_of_table / static_cast<double>(table.points.size());
-      weights.insert(weights.end(), table.points.size(), table.system == left_out ? 0 : each);
+      const bool counts = table.is_fitted && table.system != left_out;
+      weights.insert(weights.end(), table.points.size(), counts ? each : 0);
     }
     std::vector<double> values;
     for (const FittedConstant& fitted : fit_robustly(
@@ -309,7 +317,7 @@ bool is_shared(const LibraryFit& fit, const std::string& system) {
     bool gpu = false;
     bool network = table.inputs.nodes == 1;
     for (const StudiedTable& other : fit.tables()) {
-      if (other.system == system) continue;
+      if (other.system == system || !other.is_fitted) continue;
       const NcclHardware& has = other.inputs.hardware;
       gpu = gpu || has.gpu.name == table.inputs.hardware.gpu.name;
       network = network ||
@@ -323,11 +331,11 @@ bool is_shared(const LibraryFit& fit, const std::string& system) {
   return true;
 }
 
-void add_errors(const LibraryFit& fit, const std::string& system,
+void add_errors(const LibraryFit& fit, const std::string& system, bool fitted,
                 const std::vector<std::vector<double>>& times, bool points, Errors& errors) {
   for (std::size_t t = 0; t < times.size(); ++t) {
     const StudiedTable& table = fit.tables()[t];
-    if (!system.empty() && table.system != system) continue;
+    if (table.is_fitted != fitted || (!system.empty() && table.system != system)) continue;
     for (std::size_t i = 0; i < times[t].size(); ++i) {
       const StudiedPoint& point = table.points[i];
       const double error = times[t][i] / point.measured_us - 1;
@@ -360,18 +368,23 @@ void study(const LibraryFit& fit, bool points) {
   std::cout << "system left out,points,all,to 32 KiB,to 1 MiB,to 32 MiB,beyond\n";
   Errors all;
   Errors shared;
+  Errors unfitted;
   for (const std::string& system : fit.systems()) {
+    const auto times = fit.predict(fit.fit_without(system));
     Errors errors;
-    add_errors(fit, system, fit.predict(fit.fit_without(system)), points, errors);
+    add_errors(fit, system, true, times, points, errors);
+    add_errors(fit, system, false, times, points, unfitted);
+    if (errors.empty()) continue;
     std::cout << summary_row(system, errors) << std::endl;
     all.insert(all.end(), errors.begin(), errors.end());
     if (is_shared(fit, system)) shared.insert(shared.end(), errors.begin(), errors.end());
   }
   std::cout << summary_row("systems whose GPUs and networks others share", shared) << '\n'
-            << summary_row("all", all) << '\n';
+            << summary_row("all", all) << '\n'
+            << summary_row("tables that are not fitted", unfitted) << '\n';
   const std::vector<double> values = fit.fit_without("");
   Errors inside;
-  add_errors(fit, "", fit.predict(values), false, inside);
+  add_errors(fit, "", true, fit.predict(values), false, inside);
   std::cout << summary_row("\"all, the same fit in sample\"", inside) << "\n\nconstant,fitted\n";
   for (std::size_t k = 0; k < values.size(); ++k) {
     std::cout << fmt::format("\"{}\",{:.3g}\n", fit.constants()[k].name, values[k]);
