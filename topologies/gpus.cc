@@ -1,6 +1,9 @@
 #include "topologies/gpus.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
+#include <vector>
 
 namespace collbench {
 
@@ -27,8 +30,7 @@ std::span<const GpuGeneration> gpu_generations() {
        .efficiency = 0.77,
        .search_share = 0.8,
        .fitted = true,
-       .source = "fitted: ABCI, DGX A100, p4de, ND A100 v4, OCI and others; efficiency: NVIDIA "
-                 "GTC24 S62129, 232 of 300 GB/s; "
+       .source = "fitted: 7 systems of A100; efficiency: NVIDIA GTC24 S62129, 232 of 300 GB/s; "
                  "NCCL 2.28.9, src/graph/topo.h: 20 of 25 GB/s a link"},
       {.name = "hopper",
        .compute_capability = 90,
@@ -39,9 +41,8 @@ std::span<const GpuGeneration> gpu_generations() {
        .efficiency = 0.81,
        .search_share = 0.824,
        .fitted = true,
-       .source = "fitted: 16 systems of GH200, H100, H200 and H20; NCCL 2.28.9, src/graph/topo.h: "
-                 "20.6 of 25 GB/s a "
-                 "link"},
+       .source = "fitted: 15 systems of GH200, H100, H200 and H20; NCCL 2.28.9, src/graph/topo.h: "
+                 "20.6 of 25 GB/s a link"},
       {.name = "blackwell",
        .compute_capability = 100,
        .start_factor = 1.51,
@@ -52,8 +53,7 @@ std::span<const GpuGeneration> gpu_generations() {
        .search_share = 0.802,
        .fitted = true,
        .source = "fitted: A4, p6-b200, GB200 and GB300, LL128 as Hopper; efficiency: NVIDIA GTC25 "
-                 "S72583; NCCL "
-                 "2.28.9, src/graph/topo.h: 40.1 of 50 GB/s a link"},
+                 "S72583; NCCL 2.28.9, src/graph/topo.h: 40.1 of 50 GB/s a link"},
       {.name = "mi300x",
        .compute_capability = 80,
        .start_factor = 1.13,
@@ -62,8 +62,7 @@ std::span<const GpuGeneration> gpu_generations() {
        .search_share = 0.75,
        .ll128 = false,
        .fitted = true,
-       .source = "fitted: three systems; RCCL, "
-                 "src/graph/topo.h: 48 of 64 GB/s a link"},
+       .source = "fitted: three systems; RCCL, src/graph/topo.h: 48 of 64 GB/s a link"},
       {.name = "unknown", .source = "the mean of the generations that were fitted"},
   }};
   return rows;
@@ -73,39 +72,9 @@ namespace {
 
 constexpr Seconds us(double microseconds) { return Seconds{microseconds * 1e-6}; }
 
-}  // namespace
-
-std::span<const AdapterNetwork> adapter_networks() {
-  static const std::array<AdapterNetwork, 13> rows{{
-      {.name = "infiniband",
-       .hop_ll = us(4.88),
-       .hop_simple = us(18.8),
-       .ll_share = 0.3,
-       .ll128_share = 0.75,
-       .short_ring_share = 1,
-       .fitted = true,
-       .source = "fitted: 15 systems; EDR, HDR and NDR alike"},
-      {.name = "roce",
-       .hop_ll = us(7.6),
-       .hop_simple = us(25.6),
-       .efficiency = 0.84,
-       .ll128_share = 0.92,
-       .fitted = true,
-       .source = "fitted: H200 with BlueField-3, OCI's A100 and H100"},
-      {.name = "roce-vm",
-       .hop_ll = us(7.6),
-       .hop_simple = us(23),
-       .efficiency = 0.84,
-       .fitted = true,
-       .source = "fitted: A4, from 8 MiB on; LL as roce"},
-      {.name = "slingshot",
-       .hop_ll = us(4.3),
-       .hop_simple = us(21.5),
-       .ll_share = 0.022,
-       .short_ring_share = 0.13,
-       .reaches_gpu = false,
-       .fitted = true,
-       .source = "fitted: Alps; libfabric copies LL's messages of 8 to 32 KiB"},
+/// AWS's Elastic Fabric Adapter, from p3dn to p6.
+std::vector<AdapterNetwork> elastic_fabrics() {
+  return {
       {.name = "efa-v1",
        .hop_ll = us(64.9),
        .hop_simple = us(287),
@@ -132,6 +101,40 @@ std::span<const AdapterNetwork> adapter_networks() {
        .fitted = true,
        .source = "fitted: p6-b200, one table to 256 B; Simple as efa-v2, as times on 4 nodes in "
                  "stas00/ml-engineering, network/benchmarks, are no better"},
+  };
+}
+
+std::vector<AdapterNetwork> all_networks() {
+  std::vector<AdapterNetwork> rows{
+      {.name = "infiniband",
+       .hop_ll = us(4.88),
+       .hop_simple = us(18.8),
+       .ll_share = 0.3,
+       .ll128_share = 0.75,
+       .short_ring_share = 1,
+       .fitted = true,
+       .source = "fitted: EDR, HDR and NDR alike"},
+      {.name = "roce",
+       .hop_ll = us(7.6),
+       .hop_simple = us(25.6),
+       .efficiency = 0.84,
+       .ll128_share = 0.92,
+       .fitted = true,
+       .source = "fitted: H200 with BlueField-3, OCI's A100 and H100"},
+      {.name = "roce-vm",
+       .hop_ll = us(7.6),
+       .hop_simple = us(23),
+       .efficiency = 0.84,
+       .fitted = true,
+       .source = "fitted: A4, from 8 MiB on; LL as roce"},
+      {.name = "slingshot",
+       .hop_ll = us(4.3),
+       .hop_simple = us(21.5),
+       .ll_share = 0.022,
+       .short_ring_share = 0.13,
+       .reaches_gpu = false,
+       .fitted = true,
+       .source = "fitted: Alps; libfabric copies LL's messages of 8 to 32 KiB"},
       {.name = "gpudirect-tcpxo",
        .hop_ll = us(52),
        .hop_simple = us(299),
@@ -155,7 +158,15 @@ std::span<const AdapterNetwork> adapter_networks() {
        .hop_ll = us(35),
        .hop_simple = us(145),
        .source = "the mean of EFA and GPUDirect-TCPXO"},
-  }};
+  };
+  std::ranges::copy(elastic_fabrics(), std::back_inserter(rows));
+  return rows;
+}
+
+}  // namespace
+
+std::span<const AdapterNetwork> adapter_networks() {
+  static const std::vector<AdapterNetwork> rows = all_networks();
   return rows;
 }
 

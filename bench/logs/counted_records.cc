@@ -23,7 +23,7 @@ constexpr double together_us = 100;
 // Of the middle duration: what ranks of which nothing else is known have to prove, and those of a
 // stated group.
 constexpr double together_share = 0.1;
-constexpr double group_share = 0.5;
+constexpr double stated_share = 0.5;
 
 /// The records of one rank and kind, in the order of their numbers.
 using Line = std::vector<LogRecord*>;
@@ -124,7 +124,7 @@ class Matcher {
     for (const int rank : ranks_) {
       const auto joined = std::find_if(groups.begin(), groups.end(), [&](auto& group) {
         const auto shifts =
-            shifts_between(lines_, group.front(), rank, stated ? group_share : together_share);
+            shifts_between(lines_, group.front(), rank, stated ? stated_share : together_share);
         if (!shifts || (shifts->empty() && !stated)) return false;
         for (const auto& [kind, shift] : *shifts) {
           for (LogRecord* record : lines_[kind][rank]) record->sequence += shift;

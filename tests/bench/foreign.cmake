@@ -21,7 +21,8 @@ foreach(experiment diagnosis_experiment diagnosis_optimum)
 endforeach()
 
 # The constants of NCCL's times: the fit, and systems left out of it.
-add_executable(collbench_library_fit EXCLUDE_FROM_ALL library_fit.cc)
+add_executable(collbench_library_fit EXCLUDE_FROM_ALL
+  library_fit.cc studied_constants.cc)
 collbench_warnings(collbench_library_fit)
 target_include_directories(collbench_library_fit PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(collbench_library_fit PRIVATE collbench::bench)
