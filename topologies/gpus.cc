@@ -98,9 +98,7 @@ std::vector<AdapterNetwork> elastic_fabrics() {
        .hop_ll = us(15.7),
        .hop_simple = us(64),
        .efficiency = 0.9,
-       .fitted = true,
-       .source = "fitted: p6-b200, one table to 256 B; Simple as efa-v2, as times on 4 nodes in "
-                 "stas00/ml-engineering, network/benchmarks, are no better"},
+       .source = "LL fitted to one table of p6-b200, to 256 B; Simple in proportion, not measured"},
   };
 }
 
@@ -125,8 +123,7 @@ std::vector<AdapterNetwork> all_networks() {
        .hop_ll = us(7.6),
        .hop_simple = us(23),
        .efficiency = 0.84,
-       .fitted = true,
-       .source = "fitted: A4, from 8 MiB on; LL as roce"},
+       .source = "Simple fitted to A4, from 8 MiB on; LL as roce"},
       {.name = "slingshot",
        .hop_ll = us(4.3),
        .hop_simple = us(21.5),

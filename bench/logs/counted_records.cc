@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
+#include <map>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -135,7 +138,11 @@ class Matcher {
       if (joined == groups.end()) groups.push_back({rank});
     }
     if (groups.size() < 2) return;
-    stated ? forget_times(groups) : split(groups);
+    if (stated) {
+      forget_times(groups);
+    } else {
+      split(groups);
+    }
   }
 
  private:

@@ -202,6 +202,7 @@ TEST(LibraryTimesTest, IntervalsAreWiderWhereNothingLikeItWasFitted) {
   EXPECT_NEAR(width("cluster:2xdgx-h100", 16, 2, 1_MiB), 0.26, 1e-9);
   EXPECT_NEAR(width("cluster:2xdgx-h100", 16, 2, 1_GiB), 0.12, 1e-9);
   EXPECT_NEAR(width("hgx-b200", 8, 1, 32_KiB), 0.23, 1e-9);
+  EXPECT_NEAR(width("star:8,20GBps,1us", 8, 1, 32_KiB), 0.55, 1e-9) << "GPUs without a table";
   EXPECT_NEAR(width("aws-p5en", 8, 1, 32_KiB), 0.23, 1e-9);
   EXPECT_NEAR(width("cluster:2xaws-p5en", 16, 2, 32_KiB), 0.55, 1e-9) << "a network without one";
 }
