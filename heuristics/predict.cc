@@ -195,7 +195,7 @@ Prediction predict_in_network(const Machine& machine, int ranks, Bytes size) {
                       adding.max_ranks, ranks));
   Prediction sum;
   sum.latency = adding.latency;
-  sum.bandwidth = size / adding.rate;
+  sum.bandwidth = size / adding.rate_of(ranks);
   sum.overhead = machine.costs.per_collective;
   return sum;
 }

@@ -21,6 +21,7 @@ struct GpuGeneration {
   double step_factor = 1;           // of one step to another GPU of the node
   double channel_factor = 0;        // of what one channel carries with LL and LL128; 0: no limit
   double ll128_overlap_factor = 1;  // of how well rings of LL128 overlap inside a node
+  Seconds nvls_fill{100e-6};        // of the pipeline of a long vector through NVLS
   double efficiency = 0.8;          // of the links, where the machine does not say
   double search_share = 0.8;  // of the nominal rate of links: what the library's search counts
   bool ll128 = true;          // has the protocol, which needs 128-byte stores that stay whole
@@ -32,7 +33,7 @@ struct GpuGeneration {
 struct AdapterNetwork {
   std::string name = "offloaded";
   Seconds hop_ll{5.3e-6};  // from one node to the next with small messages (LL)
-  Seconds hop_simple{21.7e-6};
+  Seconds hop_simple{24.7e-6};
   double efficiency = 0.91;       // of the adapters, where the machine does not say
   double ll_share = 0.39;         // of the adapters' rate that LL reaches
   double ll128_share = 0.91;      // and LL128

@@ -33,6 +33,12 @@ MessageCost message_cost(const Costs& costs, const Protocol* protocol, double by
   return cost;
 }
 
+Bandwidth InNetwork::rate_of(int ranks) const {
+  if (max_ranks < 2 || ranks < 2) return rate;
+  const auto others_share = [](double n) { return (n - 1) / n; };
+  return {rate.bytes_per_second * others_share(max_ranks) / others_share(ranks)};
+}
+
 bool has_message_gaps(const Costs& costs, const Protocol* protocol) {
   return !costs.message_gap.empty() || (protocol != nullptr && !protocol->message_gap.empty());
 }

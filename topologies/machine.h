@@ -48,9 +48,13 @@ struct Protocol {
 struct InNetwork {
   std::string name;   // "nvls", "sharp"
   Seconds latency;    // of one collective
-  Bandwidth rate;     // bytes of the vector per second and rank
+  Bandwidth rate;     // bytes of the vector per second and rank, where max_ranks add
   int max_ranks = 0;  // of one domain; 0: no limit
   std::string source;
+
+  /// Where `ranks` of the domain add. NVLS has the same bus bandwidth for any number of them: the
+  /// share of the vector that is a rank's own does not count.
+  Bandwidth rate_of(int ranks) const;
 };
 
 struct Costs {

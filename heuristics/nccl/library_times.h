@@ -11,7 +11,6 @@
 //
 //   ring  L = (2 (n-1) - m) step_p + 0.89 m hop_p      W = S 2 (n-1)/n / min(net, gpu, channels)
 //   tree  L = 2 ((g-1) step_p + log2(N) hop_p)         W = S / min(net / (N > 2 ? 2 : 1), gpu / 2)
-//   NVLS  L = 19.7 us (+ 2 log2(N) hop of Simple)      W = S / min(switch, net / (N > 2 ? 2 : 1))
 //
 // for n ranks, g on each of N nodes, m = 2 (N-1) ways between nodes; two nodes cross the network
 // once in each direction. RCCL's all-pairs kernels inside a node send each GPU's n-th of the vector
@@ -19,12 +18,20 @@
 //
 //   all-pairs  L = 2 phase_p                           W = 2 S/n / (a link between two GPUs)
 //
-// A channel is one block of threads, and NCCL uses few of them for short
-// vectors, so that rings with LL and LL128 are as fast as the channels in use. Steps, starts and
-// what a channel carries are constants times factors of the GPU's generation, hops those of the
-// network (topologies/gpus.h). Beyond 1 MiB the time is blended with NCCL's own cost, whose errors
-// have the other sign: T^(1-w) cost^w, w = 0.5 from 64 MiB on. A process that drives k GPUs cannot
-// start them in less than about 5.8 us each.
+// With NVLS the first piece of the vector fills the pipeline. It grows with the vector until it
+// takes f = fill (1 + log2(N)), so that
+//
+//   NVLS  T = start_p + 21.5 us (+ 2 log2(N) hop of Simple) + F + F f / (F + f)
+//
+// F is the time of the bytes, in which what the switches add, S / switch, and what the network
+// carries, S / (net / (N > 2 ? 2 : 1)), overlap.
+//
+// A channel is one block of threads, and NCCL uses few of them for short vectors, so that rings
+// with LL and LL128 are as fast as the channels in use. Steps, starts, fills and what a channel
+// carries are constants times factors of the GPU's generation, hops those of the network
+// (topologies/gpus.h). Beyond 1 MiB the time, but for NVLS, is blended with NCCL's own cost, whose
+// errors have the other sign: T^(1-w) cost^w, w = 0.5 from 64 MiB on. A process that drives k GPUs
+// cannot start them in less than about 5.8 us each.
 // Constants: a joint fit to 51 tables of nccl-tests and rccl-tests (tests/bench/library_fit.cc);
 // results/studies/nccl-a-priori has its errors, in sample and for systems left out. The interval
 // comes from the latter.
@@ -42,20 +49,21 @@ namespace collbench {
 /// What the library takes on any machine, times factors of GPUs and networks (topologies/gpus.h).
 /// By protocol where there are three: LL, LL128, Simple.
 struct LibraryConstants {
-  std::array<double, 3> start_us{8.1, 14.6, 8.1};
-  std::array<double, 3> step_us{0.68, 1.08, 3.87};
+  std::array<double, 3> start_us{7.6, 14.7, 9.2};
+  std::array<double, 3> step_us{0.7, 1.08, 4.06};
   /// RCCL's steps, of NCCL's, as both publish them for rings inside a node. Source: ROCm/rccl
   /// 0cbce2a7, src/graph/tuning.cc, tuning_model_5; NVIDIA NCCL 2.28.9, src/graph/tuning.cc.
   std::array<double, 3> rccl_step{0.8 / 0.6, 1, 2.1 / 3.4};
-  double hop_ll128_of_ll = 0.84;
+  double hop_ll128_of_ll = 0.86;
   std::array<double, 3> reached_share{0.35, 1, 1};  // of the links' rate
   std::array<double, 3> channel_rate{3.04, 28, 0};  // GB/s of a ring's channel; 0: no limit seen
-  std::array<double, 3> overlap_of_ring{1.35, 0.56, 0.7};
-  std::array<double, 3> overlap_of_tree{0.42, 0.44, 0.52};
-  double overlap_of_nvls = 0.52;
-  double nvls_us = 19.7;
-  double ring_hop_share = 0.89;                  // a ring's steps overlap the hops of others
-  std::array<double, 3> pairs_us{2.15, 0, 7.3};  // a phase of RCCL's all-pairs kernels
+  std::array<double, 3> overlap_of_ring{1.36, 0.56, 0.73};
+  std::array<double, 3> overlap_of_tree{0.42, 0.44, 0.56};
+  double overlap_of_nvls = 7.3;  // of what the switches add and what the network carries
+  double nvls_us = 21.5;
+  double nvls_far_share = 0.925;  // of the switches' rate, where GPUs serve the network too
+  double ring_hop_share = 0.89;   // a ring's steps overlap the hops of others
+  std::array<double, 3> pairs_us{2.42, 0, 6.7};  // a phase of RCCL's all-pairs kernels
   double pairs_share = 0.74;  // of its link that such a kernel with Simple reaches
 };
 

@@ -226,7 +226,7 @@ void set_switches(const Costs& costs, double inside, NcclInputs& inputs) {
   if (adds && adds->name == "nvls" && per_node > 1 && inputs.compute_capability >= 90 &&
       (adds->max_ranks == 0 || per_node <= adds->max_ranks)) {
     inputs.nvls = nvls_graph(inputs, inside);
-    inputs.hardware.nvls = adds->rate.bytes_per_second / 1e9;
+    inputs.hardware.nvls = adds->rate_of(per_node).bytes_per_second / 1e9;
   }
   inputs.collnet =
       inputs.nodes > 1 && ((costs.gpus && costs.gpus->sharp) || (adds && adds->name == "sharp"));

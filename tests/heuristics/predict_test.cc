@@ -274,6 +274,7 @@ TEST(PredictInNetwork, IsLatencyAndOnePassOfTheVector) {
   machine.costs.in_network = InNetwork{"nvls", Seconds{7e-6}, {400e9}, 8, ""};
   machine.costs.per_collective = Seconds{1e-6};
   expect_seconds(predict_in_network(machine, 8, {400'000}).time(), 9e-6, "7 + 1 + 1 us");
+  expect_seconds(predict_in_network(machine, 2, {700'000}).time(), 9e-6, "as fast on the bus");
   EXPECT_THAT([&] { predict_in_network(machine, 9, {1}); },
               testing::ThrowsMessage<InvalidArgument>(testing::HasSubstr("at most 8 ranks")));
 }

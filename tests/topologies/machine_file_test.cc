@@ -163,13 +163,13 @@ TEST(MachineFileTest, GpusAreRowsOfTablesWhoseNumbersAFileMayReplace) {
   const Costs plain = read(head + four_on_a_star + gpus).costs;
   ASSERT_TRUE(plain.gpus.has_value());
   EXPECT_EQ(plain.gpus->generation.compute_capability, 90);
-  EXPECT_DOUBLE_EQ(plain.gpus->generation.step_factor, 1.04);
-  EXPECT_DOUBLE_EQ(plain.gpus->network.hop_ll.count(), 29.7e-6);
+  EXPECT_DOUBLE_EQ(plain.gpus->generation.step_factor, 0.94);
+  EXPECT_DOUBLE_EQ(plain.gpus->network.hop_ll.count(), 28.4e-6);
   EXPECT_EQ(plain.gpus->cpu, "amd");
   const Costs own =
       read(head + four_on_a_star + gpus + "step_factor = 1.3\nhop_simple = \"33 us\"\n").costs;
   EXPECT_DOUBLE_EQ(own.gpus->generation.step_factor, 1.3);
-  EXPECT_DOUBLE_EQ(own.gpus->generation.start_factor, 0.744);
+  EXPECT_DOUBLE_EQ(own.gpus->generation.start_factor, 0.88);
   EXPECT_DOUBLE_EQ(own.gpus->network.hop_simple.count(), 33e-6);
   EXPECT_THAT(why(head + four_on_a_star + with(gpus, "hopper", "hoper")),
               AllOf(StartsWith("m.toml:20: "), HasSubstr("Did you mean 'hopper'?")));
