@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -13,6 +15,7 @@
 
 #include "algorithms/combinators.h"
 #include "core/error.h"
+#include "core/packet.h"
 #include "simulator/engines.h"
 #include "simulator/rank_program.h"
 #include "simulator/simgrid/child.h"
@@ -150,48 +153,30 @@ std::unique_ptr<SimgridKernel> make_kernel(const SimgridKernel::Settings& settin
 }
 
 // What the child sends back: an Outcome's numbers, one after the other.
-class OutcomeWriter {
- public:
-  template <typename T>
-  void put(const T& value) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    const auto* at = reinterpret_cast<const std::byte*>(&value);
-    bytes_.insert(bytes_.end(), at, at + sizeof value);
-  }
-  template <typename T>
-  void put(const std::vector<T>& values) {
-    put(values.size());
-    for (const T& value : values) put(value);
-  }
-  std::vector<std::byte> take() { return std::move(bytes_); }
+template <typename T>
+void write_values(PacketWriter& writer, const std::vector<T>& values) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  writer.memory(std::as_bytes(std::span(values)));
+}
 
- private:
-  std::vector<std::byte> bytes_;
-};
+template <typename T>
+void read_values(PacketReader& reader, std::vector<T>& values) {
+  const std::span<const std::byte> bytes = reader.memory();
+  values.resize(bytes.size() / sizeof(T));
+  if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
+}
 
-class OutcomeReader {
- public:
-  explicit OutcomeReader(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}
-  template <typename T>
-  void get(T& value) {
-    if (bytes_.size() - at_ < sizeof value) {
-      throw TransportError("simgrid: the result of the simulation ends too early");
-    }
-    std::memcpy(&value, bytes_.data() + at_, sizeof value);
-    at_ += sizeof value;
-  }
-  template <typename T>
-  void get(std::vector<T>& values) {
-    std::size_t size = 0;
-    get(size);
-    values.clear();
-    for (std::size_t i = 0; i < size; ++i) get(values.emplace_back());
-  }
-
- private:
-  std::vector<std::byte> bytes_;
-  std::size_t at_ = 0;
-};
+std::vector<Seconds> read_outcome(std::span<const std::byte> bytes, Outcome& outcome) {
+  PacketReader reader({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  std::vector<Seconds> ends;
+  read_values(reader, ends);
+  read_values(reader, outcome.round_end);
+  read_values(reader, outcome.links);
+  read_values(reader, outcome.transfers);
+  outcome.messages = reader.number();
+  outcome.wrong = reader.number();
+  return ends;
+}
 
 constexpr std::uint64_t check_seed = 1;  // of the values of all ranks
 
@@ -237,16 +222,16 @@ class Simulation {
         wrong_ += count_unlike(vector_of(rank), exact_.data());
       }
     }
-    OutcomeWriter writer;
-    writer.put(ends_);
-    writer.put(world_.round_end());
-    writer.put(world_.links());
-    writer.put(world_.transfers());
-    writer.put(world_.messages());
-    writer.put(scenario_.real_data ? wrong_ : std::int64_t{-1});
+    PacketWriter writer;
+    write_values(writer, ends_);
+    write_values(writer, world_.round_end());
+    write_values(writer, world_.links());
+    write_values(writer, world_.transfers());
+    writer.number(world_.messages()).number(scenario_.real_data ? wrong_ : -1);
     // SimGrid's own end is as slow as its beginning, and this process ends anyway.
     kernel_.release();
-    return writer.take();
+    const auto bytes = std::as_bytes(std::span(writer.packet()));
+    return {bytes.begin(), bytes.end()};
   }
 
  private:
@@ -342,18 +327,17 @@ Outcome simulate_simgrid(const Scenario& scenario) {
   }
   // All routes are asked for here: a topology may keep them under a lock.
   const SimgridSurvey known = simgrid_survey(*program, scenario);
-  OutcomeReader result(
+  const std::vector<std::byte> result =
       run_in_child([&](Child& child) { return Simulation(scenario, *program, known, child).run(); },
-                   {.name = "simgrid"}));
+                   {.name = "simgrid"});
   Outcome outcome;
   outcome.engine = Engine::simgrid;
   std::vector<Seconds> ends;
-  result.get(ends);
-  result.get(outcome.round_end);
-  result.get(outcome.links);
-  result.get(outcome.transfers);
-  result.get(outcome.messages);
-  result.get(outcome.wrong);
+  try {
+    ends = read_outcome(result, outcome);
+  } catch (const InvalidArgument& error) {
+    throw TransportError(fmt::format("simgrid: the result of the simulation: {}", error.what()));
+  }
   outcome.messages_played = outcome.messages;
   for (Transfer& transfer : outcome.transfers) {
     transfer.from %= program->ranks();

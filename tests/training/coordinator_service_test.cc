@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "training/asynchronous/packet.h"
+#include "core/packet.h"
 
 namespace collbench {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "core/packet.h"
 #include "core/units.h"
 #include "training/asynchronous/closures.h"
-#include "training/asynchronous/packet.h"
 #include "training/asynchronous/variable_store.h"
 #include "transports/remote_calls.h"
 

@@ -1,4 +1,4 @@
-#include "training/asynchronous/packet.h"
+#include "core/packet.h"
 
 #include <bit>
 #include <cstring>

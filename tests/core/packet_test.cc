@@ -1,5 +1,5 @@
 // Packets come back as they were written, and whatever else arrives is refused, not believed.
-#include "training/asynchronous/packet.h"
+#include "core/packet.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,7 +1,7 @@
-// Messages between parameter servers, the chief and workers: numbers of 8 bytes in the machine's
-// byte order, texts and memory after their length.
+// Messages between processes of one version on one kind of machine (parameter servers, the chief
+// and workers; a simulation and its child): numbers of 8 bytes in the machine's byte order, texts
+// and memory after their length.
 //
-// The processes of a run are of one version and kind of machine, which the first request compares.
 // A reader checks every length against the bytes received.
 #pragma once
 
