@@ -210,15 +210,9 @@ class AlikePacker {
 
   template <class Use>
   void for_each_link(const PackedTree& tree, Use use) const {
-    for (Rank r = 0; r < paths_.ranks(); ++r) {
-      if (r == tree.root) continue;
-      if (!tree.broadcast.empty()) {
-        for (const LinkId link : paths_.links(tree.broadcast[r], r)) use(link);
-      }
-      if (!tree.reduce.empty()) {
-        for (const LinkId link : paths_.links(r, tree.reduce[r])) use(link);
-      }
-    }
+    for_each_message(tree, [&](Rank from, Rank to) {
+      for (const LinkId link : paths_.links(from, to)) use(link);
+    });
   }
 
   std::vector<double> class_loads(const PackedTree& tree) const {

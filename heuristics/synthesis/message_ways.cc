@@ -16,12 +16,7 @@ using Pair = std::pair<Rank, Rank>;
 std::map<Pair, double> traffic_of(const std::vector<PackedTree>& trees) {
   std::map<Pair, double> traffic;
   for (const PackedTree& tree : trees) {
-    for (Rank r = 0; r < std::ssize(tree.broadcast); ++r) {
-      if (r != tree.root) traffic[{tree.broadcast[r], r}] += tree.weight;
-    }
-    for (Rank r = 0; r < std::ssize(tree.reduce); ++r) {
-      if (r != tree.root) traffic[{r, tree.reduce[r]}] += tree.weight;
-    }
+    for_each_message(tree, [&](Rank from, Rank to) { traffic[{from, to}] += tree.weight; });
   }
   return traffic;
 }

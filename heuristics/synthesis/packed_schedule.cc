@@ -155,25 +155,12 @@ class TreeMoves {
     OpKind kind;
   };
 
-  void add_edge(Rank from, Rank to, int offset, OpKind kind, int first) {
-    of_rank_[from].push_back({offset, to, first, OpKind::send});
-    of_rank_[to].push_back({offset, from, first, kind});
-    longest_ = std::max(longest_, offset);
-  }
-
-  // Copies go down at once.
   void add(const PackedTree& tree, const std::vector<int>& sums, int first) {
-    const auto ranks = static_cast<Rank>(of_rank_.size());
-    for (Rank r = 0; r < static_cast<Rank>(sums.size()); ++r) {
-      if (r != tree.root) add_edge(r, tree.reduce[r], sums[r], OpKind::recv_reduce, first);
-    }
-    if (tree.broadcast.empty()) return;
-    const int begin = sums.empty() ? 0 : sums[tree.root];
-    const std::vector<int> depth = depths(tree.broadcast);
-    for (Rank r = 0; r < ranks; ++r) {
-      if (r == tree.root) continue;
-      add_edge(tree.broadcast[r], r, begin + depth[r] - 1, OpKind::recv, first);
-    }
+    for_each_hop(tree, sums, [&](Rank from, Rank to, int offset, bool is_sum) {
+      of_rank_[from].push_back({offset, to, first, OpKind::send});
+      of_rank_[to].push_back({offset, from, first, is_sum ? OpKind::recv_reduce : OpKind::recv});
+      longest_ = std::max(longest_, offset);
+    });
   }
 
   /// As sum_rounds(): what late ranks are not needed for as early as it can be, the rest after.

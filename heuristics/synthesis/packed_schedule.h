@@ -19,6 +19,7 @@
 
 #include "algorithms/schedule.h"
 #include "heuristics/synthesis/pipelining.h"
+#include "heuristics/synthesis/spanning_trees.h"
 #include "heuristics/synthesis/tree_packing.h"
 
 namespace collbench {
@@ -37,5 +38,19 @@ int longest_way(const TreePacking& packing);
 /// fills evenly are filled so by the other. `longest`: longest_way() of all trees, as those that
 /// only reduce end together. Empty if the tree does not reduce.
 std::vector<int> sum_rounds(const PackedTree& tree, int longest);
+
+/// Calls pass(from, to, offset, is_sum) for each edge of the tree, whose sums are passed on in the
+/// rounds `sums`; copies go down at once.
+template <class Pass>
+void for_each_hop(const PackedTree& tree, const std::vector<int>& sums, const Pass& pass) {
+  for (Rank r = 0; r < std::ssize(sums); ++r) {
+    if (r != tree.root) pass(r, tree.reduce[r], sums[r], true);
+  }
+  const int begin = sums.empty() ? 0 : sums[tree.root];
+  const std::vector<int> depth = depths(tree.broadcast);
+  for (Rank r = 0; r < std::ssize(tree.broadcast); ++r) {
+    if (r != tree.root) pass(tree.broadcast[r], r, begin + depth[r] - 1, false);
+  }
+}
 
 }  // namespace collbench

@@ -6,7 +6,6 @@
 
 #include "heuristics/synthesis/packed_schedule.h"
 #include "heuristics/synthesis/rank_paths.h"
-#include "heuristics/synthesis/spanning_trees.h"
 #include "topologies/machine.h"
 
 namespace collbench {
@@ -33,7 +32,11 @@ class RoundCosts {
             share * weight / (topology.capacity(link) * packing.seconds_per_byte);
       });
     };
-    for (const PackedTree& tree : packing.trees) for_each_edge(tree, pass);
+    for (const PackedTree& tree : packing.trees) {
+      for_each_hop(tree, sum_rounds(tree, hops()), [&](Rank from, Rank to, int offset, bool) {
+        pass(from, to, offset, tree.weight);
+      });
+    }
     Costs costs;
     costs.message_gap = message.gap;
     Seconds longest{0};
@@ -58,19 +61,6 @@ class RoundCosts {
 
  private:
   int hops() const { return static_cast<int>(loads_.size()); }
-
-  template <class Pass>
-  void for_each_edge(const PackedTree& tree, const Pass& pass) const {
-    const std::vector<int> sums = sum_rounds(tree, hops());
-    for (Rank r = 0; r < static_cast<Rank>(sums.size()); ++r) {
-      if (r != tree.root) pass(r, tree.reduce[r], sums[r], tree.weight);
-    }
-    const int begin = sums.empty() ? 0 : sums[tree.root];
-    const std::vector<int> depth = depths(tree.broadcast);
-    for (Rank r = 0; r < static_cast<Rank>(tree.broadcast.size()); ++r) {
-      if (r != tree.root) pass(tree.broadcast[r], r, begin + depth[r] - 1, tree.weight);
-    }
-  }
 
   double counted(int turns) const {
     std::vector<double> load(hops() > 0 ? loads_.front().size() : 0, 0);

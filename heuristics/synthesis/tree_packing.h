@@ -11,6 +11,7 @@
 // program then weighs. Prices are smoothed towards those of the best bound so far (Wentges 1997).
 #pragma once
 
+#include <algorithm>
 #include <limits>
 #include <vector>
 
@@ -35,6 +36,16 @@ struct LateRanks {
 };
 /// Whether the edge from each rank to its parent is used after the late ranks have come.
 std::vector<bool> late_edges(const std::vector<Rank>& parents, const std::vector<Rank>& late);
+
+/// Calls use(from, to) for each message of a piece that is copied and added up along the tree.
+template <class Use>
+void for_each_message(const PackedTree& tree, const Use& use) {
+  for (Rank r = 0; r < std::max(std::ssize(tree.broadcast), std::ssize(tree.reduce)); ++r) {
+    if (r == tree.root) continue;
+    if (!tree.broadcast.empty()) use(tree.broadcast[r], r);
+    if (!tree.reduce.empty()) use(r, tree.reduce[r]);
+  }
+}
 
 /// Hops from the first leaf to the last.
 int way_of(const PackedTree& tree);

@@ -35,15 +35,10 @@ double deepness_of(const std::vector<Rank>& parents) {
 
 TreeLoads loads_of(const RankPaths& paths, const PackedTree& tree) {
   TreeLoads used;
-  const auto use = [&](Rank from, Rank to) {
+  for_each_message(tree, [&](Rank from, Rank to) {
     paths.for_each_link(from, to,
                         [&](LinkId link, double share) { used.emplace_back(link, share); });
-  };
-  for (Rank r = 0; r < paths.ranks(); ++r) {
-    if (r == tree.root) continue;
-    if (!tree.broadcast.empty()) use(tree.broadcast[r], r);
-    if (!tree.reduce.empty()) use(r, tree.reduce[r]);
-  }
+  });
   std::sort(used.begin(), used.end());
   TreeLoads loads;
   for (const auto& [link, share] : used) {
@@ -81,11 +76,7 @@ PairCosts TreePricer::pair_costs(std::span<const double> prices) const {
 
 double TreePricer::cost_of(const PackedTree& tree, const PairCosts& costs) const {
   double cost = 0;
-  for (Rank r = 0; r < ranks_; ++r) {
-    if (r == tree.root) continue;
-    if (!tree.broadcast.empty()) cost += costs.at(tree.broadcast[r], r);
-    if (!tree.reduce.empty()) cost += costs.at(r, tree.reduce[r]);
-  }
+  for_each_message(tree, [&](Rank from, Rank to) { cost += costs.at(from, to); });
   require(std::isfinite(cost),
           fmt::format("{}: no tree of ranks: some reach each other only through others that "
                       "cannot be reached",
