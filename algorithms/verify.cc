@@ -98,7 +98,7 @@ class Verifier {
   bool start() {
     for (const std::vector<Rank>& group : groups_) {
       const auto size = static_cast<int>(group.size());
-      if (has_shares() && chunks_ % size != 0) {
+      if (has_shares(collective_.kind) && chunks_ % size != 0) {
         report(std::to_string(chunks_) + " chunks are no shares of " + std::to_string(size) +
                " ranks: chunks must be a multiple of ranks");
         return false;
@@ -110,11 +110,6 @@ class Verifier {
       }
     }
     return true;
-  }
-
-  bool has_shares() const {
-    return collective_.kind == CollectiveKind::reduce_scatter ||
-           collective_.kind == CollectiveKind::all_gather;
   }
 
   bool full() const { return result_.violations.size() >= most_violations; }

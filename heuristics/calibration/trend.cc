@@ -7,6 +7,7 @@
 #include <Eigen/Cholesky>
 
 #include "core/error.h"
+#include "heuristics/structure/played_method.h"
 
 namespace collbench {
 namespace {
@@ -33,14 +34,6 @@ constexpr double passed_on = 5e-6;
 constexpr double whole_chunk = 32768;
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
-
-std::string lower(std::string text) {
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    if (c == '-') c = '_';
-  }
-  return text;
-}
 
 using Terms = Eigen::Array<double, trend_terms, 1>;
 using TermColumn = Eigen::Matrix<double, trend_terms, 1>;
@@ -189,8 +182,8 @@ TermValues trend_basis(const Scale& scale, double bytes, bool goes_round) {
 }
 
 Prior prior_for(const MethodKey& method) {
-  const std::string name = lower(method.algorithm);
-  const std::string library = lower(method.library);
+  const std::string name = normalized_name(method.algorithm);
+  const std::string library = normalized_name(method.library);
   const bool ring = contains(name, "ring");
   if (contains(library, "ccl") || contains(name, "nccl")) {
     // Start and latencies: NCCL 2.30.7, src/graph/tuning.cc, tree with LL: 6.8 us, twice 0.6 us per

@@ -7,6 +7,7 @@
 
 #include "algorithms/registry.h"
 #include "core/parse.h"
+#include "core/plain_text.h"
 #include "heuristics/policies/policy.h"
 
 namespace collbench {
@@ -30,11 +31,8 @@ constexpr std::int64_t usual_segment = 131072;  // bytes, of its segmented ring
 
 /// "recursive-doubling" for "recursive doubling", "rabenseifner" for "Rabenseifner".
 std::string as_option(std::string_view name) {
-  std::string word(name);
-  for (char& c : word) {
-    if (c == ' ') c = '-';
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
+  std::string word = lower_case(name);
+  std::ranges::replace(word, ' ', '-');
   return word;
 }
 

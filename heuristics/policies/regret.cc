@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/plain_text.h"
 #include "core/quantile.h"
 #include "heuristics/calibration/fitted_choice.h"
 #include "heuristics/policies/policy.h"
@@ -103,12 +104,8 @@ std::string choose_calibrated(const Candidates& candidates, const Calibration& c
 }
 
 /// As policies spell names. The library's own choice is one to keep, which "auto" is not to them.
-std::string spelled(std::string name) {
-  if (name == "auto") return "default";
-  for (char& c : name) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return name;
+std::string spelled(const std::string& name) {
+  return name == "auto" ? "default" : lower_case(name);
 }
 
 std::string ask_policy(const std::string& policy, const Candidates& candidates, TimeRows known) {

@@ -2,26 +2,17 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <string>
 
 #include "algorithms/registry.h"
 #include "core/error.h"
+#include "core/parse.h"
+#include "core/plain_text.h"
 #include "heuristics/structure/ompi_decision.h"
 
 namespace collbench {
 namespace {
-
-/// Lower case, with one sign between words.
-std::string normalized_name(std::string_view name) {
-  std::string text(name);
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    if (c == '-') c = '_';
-  }
-  return text;
-}
 
 bool starts_with(std::string_view text, std::string_view start) {
   return text.rfind(start, 0) == 0;
@@ -42,12 +33,9 @@ bool take_end(std::string_view& text, std::string_view end) {
 /// The number after the last '_', which is cut off; nothing if there is none.
 std::optional<int> take_number(std::string_view& text) {
   const std::size_t at = text.find_last_of('_');
-  if (at == text.npos || at + 1 == text.size()) return {};
-  int number = 0;
-  const auto [end, error] =
-      std::from_chars(text.data() + at + 1, text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return {};
-  text = text.substr(0, at);
+  if (at == text.npos) return {};
+  const std::optional<int> number = small_integer_in(text.substr(at + 1));
+  if (number) text = text.substr(0, at);
   return number;
 }
 
@@ -228,6 +216,12 @@ std::optional<PlayedMethod> host_method(const MethodKey& method) {
 }
 
 }  // namespace
+
+std::string normalized_name(std::string_view name) {
+  std::string text = lower_case(name);
+  std::ranges::replace(text, '-', '_');
+  return text;
+}
 
 std::vector<int> torus_axes(const Scale& scale) {
   std::vector<int> axes;

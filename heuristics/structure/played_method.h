@@ -74,6 +74,9 @@ struct PlayedMethod {
   std::string spec;  // of a `schedule`, with its options
 };
 
+/// Lower case, with one sign between words.
+std::string normalized_name(std::string_view name);
+
 /// What a method plays at a scale; nothing if its name is not known, or if the scale is none that
 /// the forms are of: several nodes, of one rank each or, for forms of GPUs, of several; or one host
 /// whose cores are known, for schedules of ours over "shm" and "grpc" and for MPI's own.

@@ -1,5 +1,6 @@
 #include "topologies/import/import_topology.h"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -31,14 +32,9 @@ std::string_view first_element(std::string_view text) {
 }
 
 bool has_line_starting(std::string_view text, std::string_view word) {
-  for (std::size_t at = 0; at < text.size();) {
-    std::size_t begin = text.find_first_not_of(" \t", at);
-    if (begin != std::string_view::npos && text.substr(begin).starts_with(word)) return true;
-    at = text.find('\n', at);
-    if (at == std::string_view::npos) return false;
-    ++at;
-  }
-  return false;
+  return std::ranges::any_of(split_at(text, '\n'), [&](const std::string& line) {
+    return trimmed(line).starts_with(word);
+  });
 }
 
 // Names of a file are shown, and a terminal would obey them. What nvidia-smi prints has such codes

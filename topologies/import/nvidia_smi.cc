@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/parse.h"
+#include "core/plain_text.h"
 #include "topologies/import/graph.h"
 #include "topologies/import/import_topology.h"
 #include "topologies/import/rates.h"
@@ -43,14 +44,7 @@ bool is_gpu(const std::string& device) { return device.starts_with("GPU"); }
 
 // Words of a line, without the escape sequences that underline the header on terminals.
 std::vector<std::string> words_of(const std::string& line) {
-  std::string plain;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '\x1b') {
-      while (i < line.size() && line[i] != 'm') ++i;
-    } else {
-      plain += line[i];
-    }
-  }
+  const std::string plain = without_terminal_codes(line);
   const std::vector<std::string_view> words = split_at_blanks(plain);
   return {words.begin(), words.end()};
 }
