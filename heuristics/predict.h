@@ -55,6 +55,11 @@ struct Prediction {
   Seconds time() const { return latency + bandwidth + reduction + overhead; }
 };
 
+/// Throws InvalidArgument unless as many ranks are placed as the schedule has, on hosts of the
+/// topology, and `count` is at least 0.
+void check_placement(const Schedule& schedule, const Topology& topology,
+                     std::span<const Host> placement, std::int64_t count);
+
 /// placement[r] is the host of rank r. Chunks of different sizes make all rounds differ; they are
 /// taken as equal if that would mean looking at more than 4 million turns and none has twice its
 /// equal share.

@@ -74,6 +74,19 @@ class PricedMessages {
 
 }  // namespace
 
+void check_placement(const Schedule& schedule, const Topology& topology,
+                     std::span<const Host> placement, std::int64_t count) {
+  require(std::ssize(placement) == schedule.ranks(),
+          fmt::format("{} has {} ranks, but {} are placed", schedule.name(), schedule.ranks(),
+                      placement.size()));
+  for (std::size_t r = 0; r < placement.size(); ++r) {
+    if (placement[r] >= 0 && placement[r] < topology.hosts()) continue;
+    throw InvalidArgument(fmt::format("rank {} is placed on host {}, but {} has hosts 0 to {}", r,
+                                      placement[r], topology.name(), topology.hosts() - 1));
+  }
+  require(count >= 0, fmt::format("a vector cannot have {} elements", count));
+}
+
 CostSetting::CostSetting(const Schedule& schedule_of, const Machine& machine_of,
                          std::span<const Host> hosts, const VectorSpec& workload)
     : schedule(schedule_of),
@@ -81,15 +94,7 @@ CostSetting::CostSetting(const Schedule& schedule_of, const Machine& machine_of,
       machine(machine_of),
       placement(hosts),
       rounds(schedule_of.runs()) {
-  require(static_cast<int>(hosts.size()) == schedule.ranks(),
-          fmt::format("{} has {} ranks, but {} are placed", schedule.name(), schedule.ranks(),
-                      hosts.size()));
-  for (const Host host : hosts) {
-    if (host >= 0 && host < machine.topology.hosts()) continue;
-    throw InvalidArgument(fmt::format("host {} does not exist; {} has hosts 0 to {}", host,
-                                      machine.topology.name(), machine.topology.hosts() - 1));
-  }
-  require(workload.count >= 0, fmt::format("a vector cannot have {} elements", workload.count));
+  check_placement(schedule, machine.topology, hosts, workload.count);
   const int element = size_of(workload.type);
   chunk_bytes = static_cast<double>(workload.count) * element / schedule.chunks();
   if (workload.equal_chunks) return;

@@ -8,6 +8,7 @@
 #include "core/available_memory.h"
 #include "core/error.h"
 #include "core/suggest.h"
+#include "heuristics/predict.h"
 
 namespace collbench {
 namespace {
@@ -15,20 +16,6 @@ namespace {
 constexpr std::array<std::string_view, 5> engine_names{"auto", "model", "quotient", "fluid",
                                                        "simgrid"};
 constexpr std::array<std::string_view, 2> posting_names{"eager", "rendezvous"};
-
-void check_placement(const Scenario& scenario) {
-  const int ranks = scenario.schedule.ranks();
-  const Topology& topology = scenario.machine.topology;
-  require(static_cast<int>(scenario.placement.size()) == ranks,
-          fmt::format("{} has {} ranks, but {} are placed", scenario.schedule.name(), ranks,
-                      scenario.placement.size()));
-  for (std::size_t r = 0; r < scenario.placement.size(); ++r) {
-    const Host host = scenario.placement[r];
-    if (host >= 0 && host < topology.hosts()) continue;
-    throw InvalidArgument(fmt::format("rank {} is placed on host {}, but {} has hosts 0 to {}", r,
-                                      host, topology.name(), topology.hosts() - 1));
-  }
-}
 
 }  // namespace
 
@@ -47,13 +34,7 @@ Posting parse_posting(std::string_view name) {
 }
 
 void check(const Scenario& scenario) {
-  check_placement(scenario);
-  require(scenario.count >= 0, fmt::format("a vector cannot have {} elements", scenario.count));
-  for (const auto& [rank, delay] : scenario.disturbance.stragglers) {
-    require(rank >= 0 && rank < scenario.schedule.ranks(),
-            fmt::format("straggler {} does not exist; ranks are 0 to {}", rank,
-                        scenario.schedule.ranks() - 1));
-  }
+  check_placement(scenario.schedule, scenario.machine.topology, scenario.placement, scenario.count);
   if (scenario.protocol.empty()) return;
   std::vector<std::string> names;
   for (const Protocol& protocol : scenario.machine.costs.protocols) names.push_back(protocol.name);

@@ -20,8 +20,8 @@ Outcome simulate_simgrid(const Scenario& scenario);
 bool simgrid_available();
 
 /// Throws InvalidArgument unless the scenario hangs together: as many placed ranks as the schedule
-/// has, hosts that exist, a count of at least 0, a protocol of the machine's ladder, stragglers
-/// that exist.
+/// has, hosts that exist, a count of at least 0, a protocol of the machine's ladder. Stragglers are
+/// looked at by start_times().
 void check(const Scenario& scenario);
 
 /// Throws InvalidArgument naming `what`, the need and what is available unless `bytes` more fit,
