@@ -49,8 +49,7 @@ constexpr double low_latency = 300e3;
 
 double gpu_time(const PlayedMethod& played, const Scale& scale, double bytes,
                 std::span<const double> c) {
-  const double cubed = std::pow(bytes / low_latency, 3);
-  const double large = cubed / (1 + cubed);
+  const double large = saturation(bytes, low_latency, 3);
   const double rounds = std::ceil(std::log2(scale.nodes) - 1e-9);
   const double ranks = scale.ranks;
   const double each = scale.ranks_per_node();

@@ -148,39 +148,25 @@ double message_time(const PlayedMethod& played, const Scale& scale, double bytes
          });
 }
 
+NetworkModel host_network(Interconnect interconnect, std::string_view name,
+                          std::span<const NetworkConstant> constants,
+                          decltype(NetworkModel::microseconds) time) {
+  return {interconnect, name, constants, time, 0.2, 1.5, {"start", "hop", "copy", "reduce"}, 0.1};
+}
+
 }  // namespace
 
 NetworkModel host_memory() {
-  return {Interconnect::host_memory,
-          "host-memory",
-          memory_constants,
-          memory_time,
-          0.2,
-          1.5,
-          {"start", "hop", "copy", "reduce"},
-          0.1};
+  return host_network(Interconnect::host_memory, "host-memory", memory_constants, memory_time);
 }
 
 NetworkModel host_messages() {
-  return {Interconnect::host_messages,
-          "host-messages",
-          message_constants,
-          message_time,
-          0.2,
-          1.5,
-          {"start", "hop", "copy", "reduce"},
-          0.1};
+  return host_network(Interconnect::host_messages, "host-messages", message_constants,
+                      message_time);
 }
 
 NetworkModel host_library() {
-  return {Interconnect::host_library,
-          "host-library",
-          library_constants,
-          message_time,
-          0.2,
-          1.5,
-          {"start", "hop", "copy", "reduce"},
-          0.1};
+  return host_network(Interconnect::host_library, "host-library", library_constants, message_time);
 }
 
 }  // namespace collbench

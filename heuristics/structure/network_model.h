@@ -7,6 +7,7 @@
 // open (only sums of some are known, see the sources of the constants).
 #pragma once
 
+#include <cmath>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -47,6 +48,12 @@ struct NetworkModel {
   PlainConstants plain;
   double noise = 0.05;  // of ln(time) from one batch of measurements to the next
 };
+
+/// From 0 far below `at` over 1/2 there to 1, the more suddenly the higher the power.
+inline double saturation(double x, double at, int power) {
+  const double scaled = std::pow(x / at, power);
+  return scaled / (1 + scaled);
+}
 
 const NetworkModel& network_model(Interconnect interconnect);
 /// By its name; null for another.

@@ -54,11 +54,6 @@ constexpr double switched_eager = 8192;
 /// Of a block that is posted with others, relative to a segment that is waited for.
 constexpr double posted_share = 1.0 / 7;
 
-double saturation(double x, double at, int power) {
-  const double scaled = std::pow(x / at, power);
-  return scaled / (1 + scaled);
-}
-
 double round_time(const MessageRound& round, double large, double nodes,
                   std::span<const double> c) {
   const double doublings = std::log2(std::max(round.distance, 1.0));

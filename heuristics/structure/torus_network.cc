@@ -88,11 +88,6 @@ constexpr double most_fill = 64 << 10;
 constexpr double folded_power = 0.75;
 constexpr double port_hops = 0.05;
 
-double share_beyond(double x, double at, int power) {
-  const double scaled = std::pow(x / at, power);
-  return scaled / (1 + scaled);
-}
-
 struct TorusShape {
   explicit TorusShape(const Scale& scale) : axes(torus_axes(scale)) {
     for (const int length : axes) {
@@ -134,7 +129,7 @@ double busiest_share(const PlayedMethod& played, const TorusShape& shape, double
 double memory_time(const PlayedMethod& played, double reduced, double bytes,
                    std::span<const double> c) {
   const double uncut = played.segment > 0 ? 0 : c[uncut_byte];
-  return share_beyond(bytes, torus_cached, 2) * (c[memory_byte] * reduced + uncut * bytes);
+  return saturation(bytes, torus_cached, 2) * (c[memory_byte] * reduced + uncut * bytes);
 }
 
 double threads(const PlayedMethod& played) { return std::min(played.ports, 4); }
@@ -171,7 +166,7 @@ double halving_time(const PlayedMethod& played, const TorusShape& shape, double 
 double doubling_time(const PlayedMethod& played, const TorusShape& shape, double bytes,
                      std::span<const double> c) {
   const double piece = bytes / played.ports;
-  const double beyond = share_beyond(piece, torus_eager, 3);
+  const double beyond = saturation(piece, torus_eager, 3);
   const double rounds = shape.rounds;
   const double ways = slowest_track(played, shape, [&](const AxisRound& round) {
     return c[hop] * round.distance * (1 + port_hops * (played.ports - 1)) +
@@ -199,15 +194,13 @@ double host_time(const PlayedMethod& played, const TorusShape& shape, double byt
   const PlayedMethod real = played_for(played, nodes, bytes, 4);
   if (real.form == PlayedForm::tree) {
     return c[o_start] +
-           shape.rounds *
-               (c[o_tree_round] + c[o_rendezvous] * share_beyond(bytes, torus_eager, 3)) +
+           shape.rounds * (c[o_tree_round] + c[o_rendezvous] * saturation(bytes, torus_eager, 3)) +
            c[o_tree_byte] * bytes;
   }
   double time = c[o_start];
   for (const MessageRound& round : message_rounds(real, nodes, bytes)) {
-    time +=
-        round.count * (c[o_round] + c[o_rendezvous] * share_beyond(round.bytes, torus_eager, 3) +
-                       c[o_byte] * round.bytes);
+    time += round.count * (c[o_round] + c[o_rendezvous] * saturation(round.bytes, torus_eager, 3) +
+                           c[o_byte] * round.bytes);
   }
   return time;
 }
