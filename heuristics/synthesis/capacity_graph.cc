@@ -20,16 +20,6 @@ void sort_by_ends(std::vector<CapacityArc>& arcs) {
   });
 }
 
-std::string digits(WideInteger number) {
-  std::string text;
-  do {
-    text += static_cast<char>('0' + static_cast<int>(number % 10));
-    number /= 10;
-  } while (number > 0);
-  std::reverse(text.begin(), text.end());
-  return text;
-}
-
 }  // namespace
 
 CapacityGraph CapacityGraph::reversed() const {
@@ -87,8 +77,8 @@ Fraction reduced(WideInteger numerator, WideInteger denominator) {
 }
 
 std::string to_string(const Fraction& fraction) {
-  const std::string top = digits(fraction.numerator);
-  return fraction.denominator == 1 ? top : top + "/" + digits(fraction.denominator);
+  return fraction.denominator == 1 ? fmt::format("{}", fraction.numerator)
+                                   : fmt::format("{}/{}", fraction.numerator, fraction.denominator);
 }
 
 }  // namespace collbench

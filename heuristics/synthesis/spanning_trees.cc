@@ -30,8 +30,32 @@ std::vector<int> cycles_of(const std::vector<Rank>& parents, int& count) {
   return cycle;
 }
 
-/// Edmonds' contraction: the cheapest edge into every vertex; cycles become vertices.
-std::vector<Rank> contract(const PairCosts& costs, Rank root) {
+/// The middle of a longest path; of two `wanted`, if it is one.
+Rank center_of(const std::vector<std::vector<Rank>>& neighbours, Rank wanted) {
+  std::vector<Rank> from(neighbours.size());
+  const auto farthest = [&](Rank start) {
+    std::vector<Rank> order{start};
+    from[start] = -1;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      for (const Rank next : neighbours[order[i]]) {
+        if (next == from[order[i]]) continue;
+        from[next] = order[i];
+        order.push_back(next);
+      }
+    }
+    return order.back();
+  };
+  const Rank end = farthest(farthest(0));
+  std::vector<Rank> path;
+  for (Rank v = end; v >= 0; v = from[v]) path.push_back(v);
+  const bool is_other = path.size() % 2 == 0 && path[path.size() / 2 - 1] == wanted;
+  return is_other ? wanted : path[path.size() / 2];
+}
+
+}  // namespace
+
+// Edmonds' contraction: the cheapest edge into every vertex; cycles become vertices.
+std::vector<Rank> cheapest_arborescence(const PairCosts& costs, Rank root) {
   const int n = costs.ranks;
   std::vector<Rank> parents(n, -1);
   for (int v = 0; v < n; ++v) {
@@ -59,41 +83,13 @@ std::vector<Rank> contract(const PairCosts& costs, Rank root) {
       ends[pair] = {u, v};
     }
   }
-  const std::vector<Rank> inner = contract(smaller, number[root]);
+  const std::vector<Rank> inner = cheapest_arborescence(smaller, number[root]);
   for (int c = 0; c < next; ++c) {
     if (inner[c] < 0) continue;
     const auto [from, to] = ends[static_cast<std::size_t>(inner[c]) * next + c];
     parents[to] = from;  // opens the cycle, if `to` is on one
   }
   return parents;
-}
-
-/// The middle of a longest path; of two `wanted`, if it is one.
-Rank center_of(const std::vector<std::vector<Rank>>& neighbours, Rank wanted) {
-  std::vector<Rank> from(neighbours.size());
-  const auto farthest = [&](Rank start) {
-    std::vector<Rank> order{start};
-    from[start] = -1;
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      for (const Rank next : neighbours[order[i]]) {
-        if (next == from[order[i]]) continue;
-        from[next] = order[i];
-        order.push_back(next);
-      }
-    }
-    return order.back();
-  };
-  const Rank end = farthest(farthest(0));
-  std::vector<Rank> path;
-  for (Rank v = end; v >= 0; v = from[v]) path.push_back(v);
-  const bool is_other = path.size() % 2 == 0 && path[path.size() / 2 - 1] == wanted;
-  return is_other ? wanted : path[path.size() / 2];
-}
-
-}  // namespace
-
-std::vector<Rank> cheapest_arborescence(const PairCosts& costs, Rank root) {
-  return contract(costs, root);
 }
 
 PairCosts both_ways(PairCosts costs) {

@@ -70,11 +70,6 @@ CollbenchNcclResult start(std::size_t ranks, std::size_t nodes, CollbenchNcclLog
   return invalid_argument;
 }
 
-CollbenchNcclResult start_v4(std::size_t ranks, std::size_t nodes, CollbenchNcclLogger logger,
-                             void** context) {
-  return start(ranks, nodes, logger, context);
-}
-
 CollbenchNcclResult start_v5(void** context, std::uint64_t /*communicator*/, std::size_t ranks,
                              std::size_t nodes, CollbenchNcclLogger logger, void* /*nvlink_domain*/,
                              void* /*constants*/) {
@@ -109,7 +104,7 @@ CollbenchNcclResult stop(void* context) {
 }  // namespace collbench
 
 extern "C" {
-const CollbenchTunerV4 ncclTunerPlugin_v4{"collbench", collbench::start_v4, collbench::ask,
+const CollbenchTunerV4 ncclTunerPlugin_v4{"collbench", collbench::start, collbench::ask,
                                           collbench::stop};
 const CollbenchTunerV5 ncclTunerPlugin_v5{"collbench", collbench::start_v5, collbench::ask,
                                           collbench::stop};
