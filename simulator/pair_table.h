@@ -15,7 +15,7 @@ class PairTable {
  public:
   std::size_t size() const { return size_; }
 
-  /// Null if the pair has no value. `a` must not be negative.
+  /// Null if the pair has no value, as (-1, -1) must not have.
   Value* find(std::int32_t a, std::int32_t b) {
     if (size_ == 0) return nullptr;
     const std::size_t i = place(key(a, b));

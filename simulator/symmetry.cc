@@ -4,6 +4,9 @@
 #include <bit>
 #include <cassert>
 #include <unordered_map>
+#include <utility>
+
+#include "simulator/pair_table.h"
 
 namespace collbench {
 namespace {
@@ -12,23 +15,16 @@ namespace {
 class PairNumbering {
  public:
   std::int32_t operator()(std::int32_t a, std::int32_t b) {
-    const std::uint64_t key = (static_cast<std::uint64_t>(static_cast<std::uint32_t>(a)) << 32U) |
-                              static_cast<std::uint32_t>(b);
-    if (key == last_key_) return last_;
-    last_key_ = key;
-    last_ = numbers_.emplace(key, static_cast<std::int32_t>(numbers_.size()) + 1).first->second;
-    return last_;
+    if (std::pair(a, b) == last_pair_) return last_;
+    last_pair_ = {a, b};
+    std::int32_t& number = numbers_(a, b);
+    if (number == 0) number = static_cast<std::int32_t>(numbers_.size());
+    return last_ = number;
   }
 
  private:
-  struct Mix {
-    std::size_t operator()(std::uint64_t key) const {
-      key *= 0x9e3779b97f4a7c15U;
-      return static_cast<std::size_t>(key ^ (key >> 32U));
-    }
-  };
-  std::unordered_map<std::uint64_t, std::int32_t, Mix> numbers_;
-  std::uint64_t last_key_ = ~std::uint64_t{0};
+  PairTable<std::int32_t> numbers_;
+  std::pair<std::int32_t, std::int32_t> last_pair_{-1, -1};
   std::int32_t last_ = 0;
 };
 
