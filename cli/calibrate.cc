@@ -18,6 +18,7 @@
 #include "core/error.h"
 #include "core/stop_request.h"
 #include "heuristics/calibration/fitted_machine.h"
+#include "heuristics/diagnosis/diagnosis.h"
 #include "transports/world/backend.h"
 
 namespace collbench {
@@ -166,9 +167,9 @@ void print_efficiency(const Calibration& calibration, const FittedMachine& machi
   for (std::int64_t bytes = 1 << 10; bytes <= largest.count; bytes *= 16) {
     const auto estimate = calibration.estimate(fullest.method, scale, Bytes{bytes});
     if (!estimate) continue;
-    const double busbw =
-        2.0 * (scale.ranks - 1) / scale.ranks * static_cast<double>(bytes) / estimate->time.count();
-    std::cout << fmt::format(" {}: {:.1f} %", to_string(Bytes{bytes}), 100 * busbw / rate);
+    const Bandwidth busbw = bus_bandwidth(Bytes{bytes}, estimate->time, scale.ranks);
+    std::cout << fmt::format(" {}: {:.1f} %", to_string(Bytes{bytes}),
+                             100 * busbw.bytes_per_second / rate);
   }
   std::cout << '\n';
 }

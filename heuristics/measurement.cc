@@ -17,6 +17,12 @@ MethodKey method_of(const MeasuredTime& time) {
           time.type,   time.op,      time.in_place,  time.collective};
 }
 
+std::size_t band_of(Bytes bytes) {
+  std::size_t band = 0;
+  while (band + 1 < size_bands.size() && bytes > size_bands[band].most) ++band;
+  return band;
+}
+
 std::vector<MeasuredTime> medians_of(std::span<const MeasuredTime> rows) {
   std::map<std::tuple<MethodKey, Scale, Bytes>, std::vector<const MeasuredTime*>> groups;
   for (const MeasuredTime& row : rows) {

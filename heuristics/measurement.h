@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -87,6 +88,8 @@ inline constexpr std::array<SizeBand, 4> size_bands = {{
     {"to 32 MiB", {(1 << 20) + 1}, {32 << 20}},
     {"beyond", {(32 << 20) + 1}, {std::int64_t{1} << 62}},
 }};
+/// The number of the range that a size is in.
+std::size_t band_of(Bytes bytes);
 
 /// What one method did: measurements of one system, library, algorithm, protocol, type, operator
 /// and place differ in scale and size only.

@@ -186,6 +186,11 @@ std::vector<Prediction> predict_ladder(const Schedule& schedule, const Machine& 
   return predict_each({schedule, machine, placement, workload}, ladder, space);
 }
 
+std::size_t fastest_rung(std::span<const Prediction> ladder) {
+  const auto least = std::ranges::min_element(ladder, {}, &Prediction::time);
+  return static_cast<std::size_t>(least - ladder.begin());
+}
+
 Prediction predict_in_network(const Machine& machine, int ranks, Bytes size) {
   const std::string& name = machine.topology.name();
   require(machine.costs.in_network.has_value(), fmt::format("{} has no switches that add", name));

@@ -21,6 +21,7 @@
 // are followed and the rest extrapolated.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -73,6 +74,9 @@ Prediction predict(const Schedule& schedule, const Machine& machine,
 std::vector<Prediction> predict_ladder(const Schedule& schedule, const Machine& machine,
                                        std::span<const Host> placement, const VectorSpec& workload,
                                        RoundSpace* space = nullptr);
+
+/// The number of the one that takes least, the first of equal ones. Requires one.
+std::size_t fastest_rung(std::span<const Prediction> ladder);
 
 /// By switches that add: latency + bytes / rate. Throws InvalidArgument if the machine has none or
 /// their domain is smaller than `ranks`.

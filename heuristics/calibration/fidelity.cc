@@ -86,15 +86,13 @@ HeldOut by_schedule(const RowPlace& place, const MeasuredTime& row) {
   work.type = row.type;
   work.count = std::max<std::int64_t>(1, row.bytes.count / size_of(row.type));
   const std::vector<Prediction> ladder = predict_ladder(schedule, network, hosts, work);
-  const auto least =
-      std::min_element(ladder.begin(), ladder.end(),
-                       [](const auto& p, const auto& q) { return p.time() < q.time(); });
+  const std::size_t rung = fastest_rung(ladder);
   const auto& protocols = network.costs.protocols;
   std::string assumed = to_string(spec);
   if (!protocols.empty()) {
-    assumed += ", " + protocols[static_cast<std::size_t>(least - ladder.begin())].name;
+    assumed += ", " + protocols[rung].name;
   }
-  return {row, exactly(least->time()), assumed};
+  return {row, exactly(ladder[rung].time()), assumed};
 }
 
 }  // namespace

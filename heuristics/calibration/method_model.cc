@@ -23,12 +23,6 @@ constexpr int rounds_of_trust = 2;
 /// ABCI's and Alps' tables hold.
 constexpr std::array<double, size_bands.size()> per_node_doubling{0.04, 0.2, 0.12, 0.12};
 
-double off_per_doubling(Bytes bytes) {
-  std::size_t band = 0;
-  while (band + 1 < size_bands.size() && bytes > size_bands[band].most) ++band;
-  return per_node_doubling[band];
-}
-
 /// One row for every scale and size; of more than most_points sizes, evenly many.
 std::vector<MeasuredTime> condensed(const std::vector<MeasuredTime>& rows) {
   std::vector<MeasuredTime> points = medians_of(rows);
@@ -130,8 +124,8 @@ Estimate MethodModel::estimate(const Scale& scale, Bytes bytes) const {
       deviation.mean;
   constexpr double eighty_percent = 1.2816;
   const double off =
-      std::hypot(deviation.deviation,
-                 off_per_doubling(bytes) * node_doublings_outside(data.range, scale.extent()));
+      std::hypot(deviation.deviation, per_node_doubling[band_of(bytes)] *
+                                          node_doublings_outside(data.range, scale.extent()));
   Estimate estimate;
   estimate.time = Seconds{std::exp(log_time)};
   estimate.low = Seconds{std::exp(log_time - eighty_percent * off)};

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "heuristics/diagnosis/changed_machine.h"
+#include "heuristics/diagnosis/diagnosis.h"
 #include "heuristics/diagnosis/suspicion_list.h"
 
 namespace collbench {
@@ -361,9 +362,8 @@ class LibrarySuspicions {
     PlayedOn on{in_, in_, question_};
     on.question.algorithm = NcclAlgorithm::tree;
     const Bytes large = found_.sizes().back();
-    const double busbw = 2.0 * (in_.ranks - 1) / in_.ranks * static_cast<double>(large.count) /
-                         time_on(on, large).count();
-    if (busbw < 1e9 * in_.hardware.of_node) return;
+    const Bandwidth busbw = bus_bandwidth(large, time_on(on, large), in_.ranks);
+    if (busbw.bytes_per_second < 1e9 * in_.hardware.of_node) return;
     add_forced("two_node_tree", 1, "trees at all sizes", {NcclAlgorithm::tree, std::nullopt});
   }
 

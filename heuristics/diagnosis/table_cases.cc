@@ -46,6 +46,21 @@ std::string machine_for(const MeasuredTable& table, const Scale& scale,
   return machine;
 }
 
+/// `expect(size)` is the time there, and what is played.
+template <class Expect>
+void suspect_curve(DiagnosisCase& found, const Expect& expect) {
+  const std::vector<Bytes> sizes = sizes_of(found.rows);
+  std::vector<Seconds> expected;
+  std::vector<std::string> played;
+  for (const Bytes size : sizes) {
+    auto [time, name] = expect(size);
+    expected.push_back(time);
+    played.push_back(std::move(name));
+  }
+  found.suspicions = curve_suspicions(sizes, expected);
+  found.suspicions.front().played = std::move(played);
+}
+
 /// Times and plays of a machine of which nothing but its times is known.
 void add_curve(const Predictor& predictor, DiagnosisCase& found, std::vector<std::string>& notes) {
   const std::string library = found.rows.front().library;
@@ -60,16 +75,10 @@ void add_curve(const Predictor& predictor, DiagnosisCase& found, std::vector<std
           fmt::format("{}: nothing says what {} should take on {}; --topo takes a machine that was "
                       "fitted to tables of it (collbench calibrate)",
                       found.table, library, found.machine));
-  const std::vector<Bytes> sizes = sizes_of(found.rows);
-  std::vector<Seconds> expected;
-  std::vector<std::string> played;
-  for (const Bytes size : sizes) {
+  suspect_curve(found, [&](Bytes size) {
     const HeldOut& point = of_size.at(size.count);
-    expected.push_back(point.predicted.time);
-    played.push_back(point.assumed);
-  }
-  found.suspicions = curve_suspicions(sizes, expected);
-  found.suspicions.front().played = std::move(played);
+    return std::pair(point.predicted.time, point.assumed);
+  });
 }
 
 /// What the best of the algorithms that MPI libraries have takes at every size, where the library's
@@ -82,19 +91,13 @@ void add_best_schedules(DiagnosisCase& found, std::vector<std::string>& notes) {
   question.nodes = scale.nodes > 0 ? scale.nodes : nodes_of(network.topology.layout(), scale.ranks);
   question.machine = &network;
   question.available = {"ring", "recursive-doubling", "halving-doubling", "tree"};
-  const std::vector<Bytes> sizes = sizes_of(found.rows);
-  std::vector<Seconds> expected;
-  std::vector<std::string> played;
-  for (const Bytes size : sizes) {
+  suspect_curve(found, [&](Bytes size) {
     question.bytes = size;
     const Answer answer = ask(find_policy("model"), question);
     require(!answer.candidates.empty() && answer.candidates.front().time.has_value(),
             fmt::format("{}: nothing is known to play on {}", found.table, found.machine));
-    expected.push_back(*answer.candidates.front().time);
-    played.push_back(answer.candidates.front().algorithm);
-  }
-  found.suspicions = curve_suspicions(sizes, expected);
-  found.suspicions.front().played = std::move(played);
+    return std::pair(*answer.candidates.front().time, answer.candidates.front().algorithm);
+  });
   found.error = error_of_unknown_library();
   notes.push_back(fmt::format(
       "{}: how {} chooses on {} is not known: expected is the best schedule on that network, "

@@ -200,10 +200,7 @@ constexpr std::array<double, 4> interval_assumed{0.55, 0.5, 0.45, 0.2};
 double interval_of(const NcclInputs& inputs, Bytes bytes) {
   const NcclHardware& has = inputs.hardware;
   const bool fitted = has.gpu.fitted && (inputs.nodes == 1 || has.network.fitted);
-  const auto band = std::find_if(size_bands.begin(), size_bands.end(),
-                                 [&](const SizeBand& each) { return bytes <= each.most; });
-  return (fitted ? interval_fitted : interval_assumed)
-      .at(static_cast<std::size_t>(band - size_bands.begin()));
+  return (fitted ? interval_fitted : interval_assumed)[band_of(bytes)];
 }
 
 }  // namespace

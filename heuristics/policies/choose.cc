@@ -121,13 +121,9 @@ std::vector<std::string> rivals_of(const Answer& answer) {
 }
 
 bool is_measured(const Question& question) {
-  return std::any_of(question.measured.begin(), question.measured.end(),
-                     [&](const MeasuredTime& row) {
-                       return row.algorithm != "auto" && row.collective == question.collective &&
-                              row.scale.ranks == question.workers &&
-                              (row.scale.nodes == 0 || row.scale.nodes == question.nodes) &&
-                              (question.backend.empty() || row.library == question.backend);
-                     });
+  return std::any_of(
+      question.measured.begin(), question.measured.end(),
+      [&](const MeasuredTime& row) { return is_measured_at(row, question, question.workers); });
 }
 
 /// By the built-in times, if they have so many workers on so many cores.

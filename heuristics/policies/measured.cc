@@ -29,10 +29,6 @@ bool is_of(const MeasuredTime& row, const Question& question) {
   return row.algorithm != "auto" && row.bytes.count > 0 && row.time > Seconds{0};
 }
 
-bool is_at(const MeasuredTime& row, int workers, int nodes) {
-  return row.scale.ranks == workers && (row.scale.nodes == 0 || row.scale.nodes == nodes);
-}
-
 struct MeasuredCurve {
   std::string algorithm;
   std::string protocol;
@@ -55,8 +51,7 @@ double size_in(const Question& question) {
 
 CurveTable table_at(const Question& question, int workers) {
   const auto fits = [&](const MeasuredTime& row, bool exactly) {
-    return is_of(row, question) && row.collective == question.collective &&
-           is_at(row, workers, question.nodes) &&
+    return is_measured_at(row, question, workers) &&
            (!exactly || (row.type == question.type && row.op == question.op));
   };
   const auto& rows = question.measured;
@@ -164,6 +159,11 @@ std::vector<Candidate> candidates_of(const CurveTable& table, const Question& qu
 }
 
 }  // namespace
+
+bool is_measured_at(const MeasuredTime& row, const Question& question, int workers) {
+  return is_of(row, question) && row.collective == question.collective &&
+         row.scale.ranks == workers && (row.scale.nodes == 0 || row.scale.nodes == question.nodes);
+}
 
 Answer ask_measured(const Question& question) {
   const int workers = nearest_workers(question);

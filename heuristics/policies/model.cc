@@ -225,10 +225,8 @@ class ModelPolicy {
     work.count = question_.bytes.count / size_of(question_.type);
     const std::vector<Prediction> ladder =
         predict_ladder(schedule, machine, placement_, work, space);
-    const Prediction& least =
-        *std::min_element(ladder.begin(), ladder.end(),
-                          [](const auto& p, const auto& q) { return p.time() < q.time(); });
-    const auto rung = static_cast<std::size_t>(&least - ladder.data());
+    const std::size_t rung = fastest_rung(ladder);
+    const Prediction& least = ladder[rung];
     found.time = least.time();
     if (!machine_.costs.protocols.empty()) found.protocol = machine_.costs.protocols[rung].name;
     found.terms = terms_of(least, machine_);

@@ -128,6 +128,8 @@ Answer ask_nccl(const Question& question);
 Answer ask_ompi(const Question& question);
 Answer ask_model(const Question& question);
 Answer ask_measured(const Question& question);
+/// Whether the row is one of the question's, if it asked for so many workers.
+bool is_measured_at(const MeasuredTime& row, const Question& question, int workers);
 Answer ask_oracle(const Question& question);
 Answer ask_auto(const Question& question);
 

@@ -184,12 +184,6 @@ RegretPoint judge(const Candidates& candidates, Chooser& chooser) {
   return point;
 }
 
-std::size_t band_of(Bytes bytes) {
-  const auto band = std::find_if(size_bands.begin(), std::prev(size_bands.end()),
-                                 [&](const SizeBand& b) { return bytes <= b.most; });
-  return static_cast<std::size_t>(band - size_bands.begin());
-}
-
 }  // namespace
 
 RegretSummary summarize_regret(std::span<const RegretPoint> points) {
