@@ -200,12 +200,6 @@ void read_points(const TomlTable& table, std::vector<MeasuredTime>& rows) {
   }
 }
 
-std::vector<MeasuredTime> points_of(const TomlTable& root) {
-  std::vector<MeasuredTime> rows;
-  for (const TomlTable& table : root.tables("calibration")) read_points(table, rows);
-  return rows;
-}
-
 }  // namespace
 
 std::string to_toml(const Calibration& calibration, const std::string& summary,
@@ -219,13 +213,10 @@ std::string to_toml(const Calibration& calibration, const std::string& summary,
   return with_checksum_line(text);
 }
 
-std::vector<MeasuredTime> calibration_points(std::string_view text, const std::string& file) {
-  return points_of(TomlTable::parse(text, file));
-}
-
 std::optional<Calibration> stored_calibration(std::string_view text, const std::string& file) {
   const TomlTable root = TomlTable::parse(text, file);
-  std::vector<MeasuredTime> rows = points_of(root);
+  std::vector<MeasuredTime> rows;
+  for (const TomlTable& table : root.tables("calibration")) read_points(table, rows);
   if (rows.empty()) return {};
   std::vector<StoredFit> fits;
   for (const TomlTable& table : root.tables("fitted")) fits.push_back(read_fit(table));

@@ -43,10 +43,8 @@ FittedMachine fit_machine(const Calibration& calibration);
 /// damage is noticed.
 std::string to_toml(const Calibration& calibration, const std::string& summary,
                     const std::string& source);
-/// The points of a description; none if it has none. Throws InvalidArgument as FILE:LINE:.
-std::vector<MeasuredTime> calibration_points(std::string_view text, const std::string& file);
 /// The calibration of a description, with the constants that it states; nothing if it has no
-/// points. Throws as calibration_points() and as Calibration.
+/// points. Throws InvalidArgument as FILE:LINE:, and as Calibration.
 std::optional<Calibration> stored_calibration(std::string_view text, const std::string& file);
 /// Of the file that a specification of a machine names ("m.toml", "m.toml:8", "cluster:4xm.toml").
 /// Throws Unavailable if it cannot be read; nothing if it names no file.

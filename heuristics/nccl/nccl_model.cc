@@ -46,11 +46,9 @@ class Tuner {
               : inputs.compute_capability >= 80 ? 1
                                                 : 0),
         column_(inputs.nodes <= 2 ? static_cast<std::size_t>(inputs.nodes - 1) : 2),
-        channels_(inputs.channels > 0
-                      ? inputs.channels
-                      : 2 * (inputs.tree.channels > 0
-                                 ? std::min(inputs.ring.channels, inputs.tree.channels)
-                                 : inputs.ring.channels)) {}
+        channels_(2 * (inputs.tree.channels > 0
+                           ? std::min(inputs.ring.channels, inputs.tree.channels)
+                           : inputs.ring.channels)) {}
 
   std::optional<NcclTime> time(NcclAlgorithm a, NcclProtocol p, double bytes) const {
     if (!is_enabled(a, p)) return {};
@@ -215,7 +213,7 @@ class Tuner {
   int per_node_;
   std::size_t chip_;
   std::size_t column_;
-  int channels_;
+  int channels_;  // of the communicator
 };
 
 /// What is taken costs nothing, if it is to be had.

@@ -82,7 +82,6 @@ struct NcclInputs {
   bool collnet = false;   // switches of the network add
   bool nvswitch = false;  // as CollNet direct requires
   bool ll128 = true;      // the GPUs have the protocol
-  int channels = 0;       // of the communicator; 0: twice the fewer of ring and tree
   NcclGraph ring;
   NcclGraph tree;
   NcclGraph collnet_chain;

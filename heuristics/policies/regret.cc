@@ -12,11 +12,10 @@
 #include "core/quantile.h"
 #include "heuristics/calibration/fitted_choice.h"
 #include "heuristics/policies/policy.h"
+#include "heuristics/time_curve.h"
 
 namespace collbench {
 namespace {
-
-constexpr double worth_leaving_default = 0.02;
 
 /// What is compared: rows that differ in algorithm and protocol only.
 using PointKey = std::tuple<std::string, std::string, Scale, DataType, ReduceOp, bool, Bytes>;

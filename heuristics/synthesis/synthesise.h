@@ -37,7 +37,6 @@ struct SynthesisedPlan {
   /// Time of the bound over that of trees of the plan, at most 1.
   double share(const TreePacking& trees) const;
   double share() const { return share(packing); }
-  double played_share() const { return share(played()); }
 };
 
 /// Where routes are free and one for each pair of ranks keeps trees from the bound, ways are chosen

@@ -88,7 +88,7 @@ TEST(AlikeTrees, SmallVectorsArePlayedByFewTreesLargeOnesByThoseThatFillTheLinks
     return nlohmann::json::parse(json)["played_share_of_bound"].get<double>();
   };
   plan.message = {};
-  EXPECT_DOUBLE_EQ(share_said(Bytes{1 << 30}), plan.played_share());
+  EXPECT_DOUBLE_EQ(share_said(Bytes{1 << 30}), plan.share(plan.played()));
   plan.message = waiting;
   EXPECT_DOUBLE_EQ(share_said(Bytes{1 << 20}), plan.share(plan.fewer.back()));
   EXPECT_TRUE(verify_allreduce(to_schedule(plan, Bytes{1 << 20})).ok());

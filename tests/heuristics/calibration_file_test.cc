@@ -150,7 +150,7 @@ TEST(CalibrationFileTest, PointsOfEveryMethodComeBackAsTheyWereWritten) {
   }
   const Calibration calibration(rows);
   const std::string text = to_toml(calibration, "a \"summary\"", "back\\slash");
-  const std::vector<MeasuredTime> read = calibration_points(text, "made.toml");
+  const std::vector<MeasuredTime> read = stored_calibration(text, "made.toml").value().points();
   std::vector<MeasuredTime> written;
   for (const MethodModel& model : calibration.models()) {
     written.insert(written.end(), model.points().begin(), model.points().end());
@@ -202,7 +202,7 @@ TEST(CalibrationFileTest, OddSizesComeBackExactly) {
     rows.push_back(plain_row(bytes, 1e-6 + static_cast<double>(bytes) * 1e-9));
   }
   const std::string text = to_toml(Calibration(rows), "", "");
-  const std::vector<MeasuredTime> read = calibration_points(text, "made.toml");
+  const std::vector<MeasuredTime> read = stored_calibration(text, "made.toml").value().points();
   ASSERT_EQ(read.size(), rows.size());
   for (std::size_t i = 0; i < read.size(); ++i) EXPECT_EQ(read[i].bytes, rows[i].bytes);
 }
@@ -228,7 +228,7 @@ TEST(CalibrationFileTest, BrokenPointsAreRefusedWithTheirLine) {
       text += (line == row.line ? std::string(row.by) : good[line - 1]) + "\n";
     }
     try {
-      calibration_points(text, "bad.toml");
+      stored_calibration(text, "bad.toml");
       ADD_FAILURE() << "accepted: " << row.by;
     } catch (const InvalidArgument& e) {
       EXPECT_THAT(e.what(),

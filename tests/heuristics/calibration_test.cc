@@ -148,7 +148,7 @@ TEST(FittedMachineTest, WritesAMachineThatReadsBackWithItsPoints) {
   EXPECT_EQ(machine.machine.topology.hosts(), 4);
   ASSERT_TRUE(machine.fabric.has_value());
   EXPECT_NEAR(machine.fabric->adapter.nominal.bytes_per_second, 20e9, 1e9);
-  const std::vector<MeasuredTime> points = calibration_points(text, "made.toml");
+  const std::vector<MeasuredTime> points = stored_calibration(text, "made.toml").value().points();
   ASSERT_EQ(points.size(), rows.size());
   EXPECT_EQ(method_of(points.front()), method_of(rows.front()));
   EXPECT_NEAR(points.back().time / rows.back().time, 1, 1e-5);
@@ -159,7 +159,7 @@ TEST(FittedMachineTest, RefusesPointsThatAreNoneWithTheLine) {
       "[[calibration]]\nlibrary = \"nccl\"\nalgorithm = \"ring\"\ntype = \"f32\"\nop = \"sum\"\n"
       "ranks = 4\nnodes = 2\nsizes = [\"1 KiB\", \"2 KiB\"]\ntimes = [\"3 us\"]\n";
   try {
-    calibration_points(text, "bad.toml");
+    stored_calibration(text, "bad.toml");
     FAIL() << "accepted";
   } catch (const InvalidArgument& e) {
     EXPECT_THAT(e.what(), AllOf(HasSubstr("bad.toml:9"), HasSubstr("1 times for 2 sizes")));

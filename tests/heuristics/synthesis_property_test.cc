@@ -106,7 +106,7 @@ TEST(SynthesisProperty, PlansOfRandomNetworksAreProvenAndNearTheirBounds) {
       SCOPED_TRACE(testing::Message() << network.name() << ", " << to_string(kind));
       const SynthesisedPlan plan = synthesise(network, kind);
       EXPECT_LE(plan.share(), 1 + 1e-9);
-      EXPECT_LE(plan.played_share(), 1 + 1e-9);
+      EXPECT_LE(plan.share(plan.played()), 1 + 1e-9);
       const Schedule schedule = to_schedule(plan, bytes);
       EXPECT_TRUE(verify(schedule, {kind, 0}).ok());
       // Shares of the ranks are whole elements, so that one may have a little less than its part.
