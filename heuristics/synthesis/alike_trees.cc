@@ -186,8 +186,6 @@ class AlikePacker {
           paths_, [&](LinkId link) { return prices[class_of_[link]]; }, no_tie));
       priced_ = prices;
     }
-    PackedTree tree;
-    tree.root = start;
     constexpr double tolerance = 1e-6;
     const auto evenly = [&] {
       const PairCosts ties = both_ways(pair_costs(
@@ -196,16 +194,8 @@ class AlikePacker {
     };
     std::vector<Rank> parents =
         even ? evenly() : cheapest_spanning_tree(costs_.ranks, costs_, start, tolerance);
-    if (goal_ == CollectiveKind::all_reduce) {
-      tree.root =
-          static_cast<Rank>(std::find(parents.begin(), parents.end(), -1) - parents.begin());
-    } else {
-      parents = with_root(std::move(parents), start);
-    }
-    if (goal_ != CollectiveKind::all_gather) tree.reduce = parents;
-    if (goal_ != CollectiveKind::reduce_scatter) tree.broadcast = std::move(parents);
-
-    return tree;
+    if (goal_ != CollectiveKind::all_reduce) parents = with_root(std::move(parents), start);
+    return tree_along(goal_, std::move(parents));
   }
 
   template <class Use>

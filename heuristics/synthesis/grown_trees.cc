@@ -31,13 +31,12 @@ class EdgeWays {
   /// Calls visit(links, whether they lead away from the root).
   template <class Visit>
   void each(Rank parent, Rank child, Visit visit) const {
-    if (reduces()) visit(paths_.links(child, parent), false);
-    if (broadcasts()) visit(paths_.links(parent, child), true);
+    if (goal_ != CollectiveKind::all_gather) visit(paths_.links(child, parent), false);
+    if (goal_ != CollectiveKind::reduce_scatter) visit(paths_.links(parent, child), true);
   }
 
   int ranks() const { return paths_.ranks(); }
-  bool reduces() const { return goal_ != CollectiveKind::all_gather; }
-  bool broadcasts() const { return goal_ != CollectiveKind::reduce_scatter; }
+  CollectiveKind goal() const { return goal_; }
 
  private:
   RankPaths paths_;
@@ -171,11 +170,8 @@ class TreeGrower {
     }
     relieve(trees, enough);
     std::vector<PackedTree> packed;
-    for (const std::vector<Rank>& parents : trees) {
-      const auto root = std::ranges::find(parents, -1) - parents.begin();
-      packed.push_back({static_cast<Rank>(root), weight_, {}, {}});
-      if (ways_.reduces()) packed.back().reduce = parents;
-      if (ways_.broadcasts()) packed.back().broadcast = parents;
+    for (std::vector<Rank>& parents : trees) {
+      packed.push_back(tree_along(ways_.goal(), std::move(parents), weight_));
     }
     std::ranges::stable_sort(packed, {}, &PackedTree::root);
     return packed;
@@ -190,7 +186,7 @@ class TreeGrower {
     const double before = crowding(fill_, fullest);
     load(tree, -1);
     set_prices(1);
-    const Rank root = static_cast<Rank>(std::ranges::find(tree, -1) - tree.begin());
+    const Rank root = top_of(tree);
     std::vector<Rank> other = grown_from(has_equal_roots_ ? root : start_of(turn));
     load(other, 1);
     if (crowding(fill_, fullest) < before) {

@@ -198,12 +198,9 @@ TreePacking level_trees(const Topology& topology, CollectiveKind goal, double ta
     LevelDealer::Deal deal = dealer.deal(trees);
     if ((fills_rounds ? deal.of_rounds : deal.of_fullest) > enough * trees) continue;
     packing.trees.clear();
-    for (std::size_t i = 0; i < deal.parents.size(); ++i) {
-      PackedTree& tree = packing.trees.emplace_back();
-      tree.root = static_cast<Rank>(i) / trees;
-      tree.weight = 1.0 / static_cast<double>(deal.parents.size());
-      if (goal != CollectiveKind::all_gather) tree.reduce = deal.parents[i];
-      if (goal != CollectiveKind::reduce_scatter) tree.broadcast = std::move(deal.parents[i]);
+    for (std::vector<Rank>& parents : deal.parents) {
+      packing.trees.push_back(
+          tree_along(goal, std::move(parents), 1.0 / static_cast<double>(deal.parents.size())));
     }
     // Routes need not take the links that were dealt out.
     packing.seconds_per_byte = seconds_per_byte(topology, packing.trees);

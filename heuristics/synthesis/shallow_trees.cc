@@ -38,10 +38,7 @@ class ShallowTrees {
       reached += static_cast<int>(next.size());
       level = std::move(next);
     }
-    require(reached == ranks,
-            fmt::format("{}: no tree of ranks: some reach each other only through others that "
-                        "cannot be reached",
-                        topology_.name()));
+    if (reached != ranks) refuse_no_tree(topology_);
     return parents;
   }
 
@@ -77,6 +74,20 @@ class ShallowTrees {
 };
 
 }  // namespace
+
+PackedTree tree_along(CollectiveKind goal, std::vector<Rank> parents, double weight) {
+  PackedTree tree{top_of(parents), weight, {}, {}};
+  if (goal != CollectiveKind::all_gather) tree.reduce = parents;
+  if (goal != CollectiveKind::reduce_scatter) tree.broadcast = std::move(parents);
+  return tree;
+}
+
+void refuse_no_tree(const Topology& topology) {
+  throw InvalidArgument(
+      fmt::format("{}: no tree of ranks: some reach each other only through others that cannot be "
+                  "reached",
+                  topology.name()));
+}
 
 TreePacking shallow_trees(const Topology& topology, CollectiveKind goal) {
   ShallowTrees trees(topology);

@@ -47,6 +47,15 @@ void for_each_message(const PackedTree& tree, const Use& use) {
   }
 }
 
+/// The rank that has no parent.
+inline Rank top_of(const std::vector<Rank>& parents) {
+  return static_cast<Rank>(std::ranges::find(parents, -1) - parents.begin());
+}
+/// The same way there and back, as far as the goal needs both.
+PackedTree tree_along(CollectiveKind goal, std::vector<Rank> parents, double weight = 0);
+/// Throws InvalidArgument: ranks cannot be reached without passing through others.
+[[noreturn]] void refuse_no_tree(const Topology& topology);
+
 /// Hops from the first leaf to the last.
 int way_of(const PackedTree& tree);
 

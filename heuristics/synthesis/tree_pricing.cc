@@ -77,10 +77,7 @@ PairCosts TreePricer::pair_costs(std::span<const double> prices) const {
 double TreePricer::cost_of(const PackedTree& tree, const PairCosts& costs) const {
   double cost = 0;
   for_each_message(tree, [&](Rank from, Rank to) { cost += costs.at(from, to); });
-  require(std::isfinite(cost),
-          fmt::format("{}: no tree of ranks: some reach each other only through others that "
-                      "cannot be reached",
-                      topology_.name()));
+  if (!std::isfinite(cost)) refuse_no_tree(topology_);
   return cost;
 }
 
@@ -199,12 +196,8 @@ bool TreePricer::price_shallow(const std::vector<double>& prices, Rank start) {
 }
 
 PackedTree TreePricer::spanning(const PairCosts& costs, Rank start, double tolerance) const {
-  PackedTree tree;
-  tree.broadcast = cheapest_spanning_tree(costs.ranks, both_ways(costs), start, tolerance);
-  tree.reduce = tree.broadcast;
-  tree.root = static_cast<Rank>(std::find(tree.broadcast.begin(), tree.broadcast.end(), -1) -
-                                tree.broadcast.begin());
-  return tree;
+  return tree_along(CollectiveKind::all_reduce,
+                    cheapest_spanning_tree(costs.ranks, both_ways(costs), start, tolerance));
 }
 
 double TreePricer::keep(PackedTree tree, const PairCosts& costs) {
