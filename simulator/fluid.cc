@@ -57,10 +57,6 @@ Outcome simulate_fluid(const Scenario& scenario) {
   outcome.round_end = std::move(report.round_end);
   outcome.messages = report.flows;
   outcome.messages_played = report.flows;
-  for (Transfer& transfer : outcome.transfers) {
-    transfer.from %= program->ranks();
-    transfer.to %= program->ranks();
-  }
   set_times(*program, report.end, scenario, outcome);
   return outcome;
 }

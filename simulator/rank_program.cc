@@ -231,6 +231,10 @@ void set_times(const RankProgram& program, const std::vector<Seconds>& position_
     first = std::min(first, program.start(r));
     last = std::max(last, ends.back());
   }
+  for (Transfer& transfer : outcome.transfers) {
+    transfer.from %= program.ranks();
+    transfer.to %= program.ranks();
+  }
   outcome.rank_end = std::move(ends);
   outcome.time = last - first;
 }

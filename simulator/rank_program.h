@@ -36,7 +36,7 @@ class RankProgram : public Program {
 };
 
 /// From the first start to the last end, the machine's cost of a collective included, which is
-/// added to every rank's end: position ends become rank ends.
+/// added to every rank's end: position ends become rank ends, and positions of transfers ranks.
 void set_times(const RankProgram& program, const std::vector<Seconds>& position_end,
                const Scenario& scenario, Outcome& outcome);
 

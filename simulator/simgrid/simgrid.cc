@@ -339,10 +339,6 @@ Outcome simulate_simgrid(const Scenario& scenario) {
     throw TransportError(fmt::format("simgrid: the result of the simulation: {}", error.what()));
   }
   outcome.messages_played = outcome.messages;
-  for (Transfer& transfer : outcome.transfers) {
-    transfer.from %= program->ranks();
-    transfer.to %= program->ranks();
-  }
   set_times(*program, ends, scenario, outcome);
   return outcome;
 }
