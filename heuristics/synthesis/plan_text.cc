@@ -1,7 +1,6 @@
 #include "heuristics/synthesis/plan_text.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -17,6 +16,7 @@
 #include "heuristics/synthesis/degraded.h"
 #include "heuristics/synthesis/packed_schedule.h"
 #include "heuristics/synthesis/rank_paths.h"
+#include "topologies/draw/draw.h"
 
 namespace collbench {
 namespace {
@@ -305,15 +305,12 @@ bool proof_is_reduced(const SynthesisedPlan& plan, const Schedule& schedule) {
 }
 
 std::string trees_to_dot(const SynthesisedPlan& plan) {
-  // Okabe and Ito 2008.
-  constexpr std::array<const char*, 7> colors{"#0072B2", "#D55E00", "#009E73", "#CC79A7",
-                                              "#E69F00", "#56B4E9", "#000000"};
   const Topology& topology = plan.certificate.topology;
   std::vector<const PackedTree*> largest;
   for (const PackedTree& tree : plan.packing.trees) largest.push_back(&tree);
   std::stable_sort(largest.begin(), largest.end(),
                    [](const PackedTree* a, const PackedTree* b) { return a->weight > b->weight; });
-  largest.resize(std::min(largest.size(), colors.size()));
+  largest.resize(std::min(largest.size(), distinct_colors.size()));
   const bool has_places = !place_of(topology, 0).empty();
   std::string dot = fmt::format(
       "digraph trees {{\n  layout={}; splines=true; fontname=\"sans-serif\"; labelloc=t;\n"
@@ -332,8 +329,9 @@ std::string trees_to_dot(const SynthesisedPlan& plan) {
       if (parents[r] < 0) continue;
       const auto [from, to] =
           tree.broadcast.empty() ? std::pair{r, parents[r]} : std::pair{parents[r], r};
-      dot += fmt::format("  r{} -> r{} [color=\"{}\", penwidth={:.2f}];\n", from, to, colors[i],
-                         std::max(0.5, 4 * tree.weight / largest.front()->weight));
+      dot +=
+          fmt::format("  r{} -> r{} [color=\"{}\", penwidth={:.2f}];\n", from, to,
+                      distinct_colors[i], std::max(0.5, 4 * tree.weight / largest.front()->weight));
     }
   }
   return dot + "}\n";

@@ -5,11 +5,15 @@
 // apart (Okabe and Ito 2008). All pure, so safe on threads.
 #pragma once
 
+#include <array>
 #include <string>
 
 #include "topologies/machine.h"
 
 namespace collbench {
+
+inline constexpr std::array<const char*, 7> distinct_colors{
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"};
 
 /// Graphviz; every vertex and cable. Throws InvalidArgument beyond 20,000 links, which Graphviz
 /// could not lay out.

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <iterator>
 #include <map>
@@ -20,9 +19,6 @@ constexpr std::size_t most_lines = 20'000;
 constexpr int most_single_hosts = 128;  // of a picture whose hosts are drawn one by one
 constexpr int most_groups = 64;
 constexpr int most_named_hosts = 16;  // more have room for their numbers only
-// Okabe and Ito 2008.
-constexpr std::array<const char*, 7> class_colors{"#0072B2", "#D55E00", "#009E73", "#CC79A7",
-                                                  "#E69F00", "#56B4E9", "#000000"};
 
 std::string dot_quoted(const std::string& text) {
   std::string safe = "\"";
@@ -35,7 +31,7 @@ std::string dot_quoted(const std::string& text) {
 }
 
 const char* color_of(int link_class) {
-  return class_colors[static_cast<std::size_t>(link_class) % class_colors.size()];
+  return distinct_colors[static_cast<std::size_t>(link_class) % distinct_colors.size()];
 }
 
 class DotWriter {
