@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/parse.h"
 #include "core/plain_text.h"
 #include "core/quantile.h"
 
@@ -49,18 +50,15 @@ std::string to_string(const GridShape& shape) {
 GridShape parse_grid_shape(std::string_view text) {
   GridShape shape{};
   if (text.find('x') == text.npos) return shape;
-  const std::string whole(text);
-  for (std::size_t axis = 0;; ++axis) {
-    require(axis < shape.size(), fmt::format("'{}' has more than {} axes", whole, shape.size()));
-    const std::size_t x = text.find('x');
-    const std::string length(text.substr(0, x));
-    require(!length.empty() && length.find_first_not_of("0123456789") == length.npos &&
-                length.size() < 8 && std::stoi(length) >= 1,
-            fmt::format("'{}' is no shape: axes are numbers like 4x4x4", whole));
-    shape[axis] = std::stoi(length);
-    if (x == text.npos) return shape;
-    text.remove_prefix(x + 1);
+  const std::vector<std::string> lengths = split_at(text, 'x');
+  require(lengths.size() <= shape.size(),
+          fmt::format("'{}' has more than {} axes", text, shape.size()));
+  for (std::size_t axis = 0; axis < lengths.size(); ++axis) {
+    const auto length = small_integer_in(lengths[axis], 1, 9'999'999);
+    require(length.has_value(), fmt::format("'{}' is no shape: axes are numbers like 4x4x4", text));
+    shape[axis] = *length;
   }
+  return shape;
 }
 
 std::string full_name(const std::string& algorithm, const std::string& protocol) {
