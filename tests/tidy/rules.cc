@@ -67,7 +67,7 @@ const std::array<Machinery, 21> machinery{{
     {"CLI/", {"cli"}},
     {"pugixml", {"topologies", "algorithms", "bench/reports", "bench/logs"}},
     {"zlib.h", {"bench/logs"}},
-    {"boost/graph", {"topologies"}},
+    {"boost/graph", {"topologies", "algorithms"}},
     {"boost/math", {"bench/verdicts"}},
     {"toml", {"topologies", "bench", "cli"}},
     {"spdlog/", {"transports", "cli"}},
