@@ -100,6 +100,7 @@ void print_report(const std::vector<Finding>& findings, const std::vector<BackEn
 
 constexpr OptionRow doctor_rows[] = {
     {options_group, "format", "", "NAME", "text", "text or json"},
+    {options_group, "json", "", "", "", "short for --format json"},
     {options_group, "check", "", "", "", "exit code 1 if something is bad: before a job starts"},
 };
 
@@ -110,7 +111,7 @@ int run_doctor(const Settings& settings) {
   const std::vector<BackEndState> states = back_end_states();
   const GpuReport gpus = look_for_gpus();
   for (Finding& finding : judge_gpus(gpus)) findings.push_back(std::move(finding));
-  if (format == "json") {
+  if (settings.flag("json") || format == "json") {
     std::cout << to_json(findings, states, gpus, environment).dump(2) << '\n';
   } else {
     print_report(findings, states, gpus, environment);

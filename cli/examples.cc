@@ -83,7 +83,7 @@ constexpr Example examples[] = {
   collbench regret large/ --fit small/                  chosen at scales that were not fitted
 )"},
     {"validate", R"(
-  collbench validate all_reduce_perf.txt --machine cluster:2xdgx-h100
+  collbench validate all_reduce_perf.txt -t cluster:2xdgx-h100
   collbench validate large.csv --fit small.csv
 )"},
     {"algos list", R"(

@@ -69,7 +69,7 @@ std::string option_left(const CLI::Option& option) {
   std::string names;
   for (const std::string& letter : option.get_snames()) names += "-" + letter + ", ";
   if (names.empty()) names = "    ";
-  for (const std::string& name : option.get_lnames()) names += "--" + name;
+  names += fmt::format("--{}", fmt::join(option.get_lnames(), ", --"));
   const bool is_flag = option.get_expected_max() == 0;
   return is_flag ? names : names + " " + option.get_option_text();
 }

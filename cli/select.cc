@@ -19,7 +19,6 @@
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/parse.h"
-#include "core/suggest.h"
 #include "heuristics/calibration/fit.h"
 #include "heuristics/calibration/fitted_machine.h"
 #include "heuristics/exports/export_rules.h"
@@ -76,6 +75,7 @@ constexpr OptionRow select_rows[] = {
     {output_group, "output", "o", "FILE", "", "write the export there"},
     {output_group, "maxbytes", "e", "SIZE", "1G", "largest vector of tables and exports"},
     {output_group, "format", "", "NAME", "text", "text or json"},
+    {output_group, "json", "", "", "", "short for --format json"},
     {output_group, "verbose", "v", "", "", "say where settings came from"},
 
     {settings_group, "config", "", "FILE", "", "read settings from FILE as well"},
@@ -369,8 +369,7 @@ void print_text(const Settings& settings, const Inquiry& inquiry) {
 
 int select_command(const Settings& settings) {
   const Inquiry inquiry = inquiry_of(settings);
-  const std::string& format = settings.text("format");
-  require_known(settings.label("format"), format, {"text", "json"}, "format");
+  const std::string& format = settings.one_of("format", {"text", "json"});
   for (const std::string& note : inquiry.notes) std::cerr << "collbench: " << note << '\n';
   if (!settings.text("export").empty()) {
     require(collective_asked(settings) == CollectiveKind::all_reduce,
@@ -378,7 +377,7 @@ int select_command(const Settings& settings) {
     write_export(settings, inquiry);
   } else if (settings.flag("table")) {
     print_tables(settings, inquiry);
-  } else if (format == "json") {
+  } else if (settings.flag("json") || format == "json") {
     print_json(inquiry);
   } else {
     print_text(settings, inquiry);

@@ -26,8 +26,8 @@ constexpr OptionRow validate_rows[] = {
      "tables or folders of them, as for calibrate; FILE,ranks=16,nodes=2 adds what a table does "
      "not say",
      Presence::required},
-    {options_group, "machine", "", "NAME", "",
-     "what to predict with: a file of calibrate, or any machine as for --topo"},
+    {options_group, "machine", "t,--topo", "NAME", "",
+     "what to predict with: any machine as for 'simulate --topo', or a file of calibrate"},
     {options_group, "fit", "", "FILE", "", fit_help},
     {options_group, "held-out", "", "", "",
      "instead of --machine: predict every scale from a fit to all others"},

@@ -120,17 +120,16 @@ TEST_F(SelectTest, WhatIsMissingOrWrongIsSaid) {
   EXPECT_THAT(refused({"-B", "shm", "-t", "ethernet-100g"}), HasSubstr("choose one of --backend"));
   EXPECT_THAT(refused({"-t", "ethernet-100g", "--export", "nccl"}),
               HasSubstr("unknown export 'nccl'"));
-  EXPECT_THAT(refused({"-t", "ethernet-100g", "--format", "xml"}),
-              HasSubstr("unknown format 'xml'"));
+  EXPECT_THAT(refused({"-t", "ethernet-100g", "--format", "xml"}), HasSubstr("'xml'"));
   EXPECT_THAT(refused({"-t", "ethernet-100g", "--devices", "gpu"}),
               HasSubstr("Did you mean 'gpus'?"));
 }
 
 TEST_F(SelectTest, SharesOfChosenSizesArePricedAsTheyAre) {
   const auto microseconds = [&](const std::string& counts, const std::string& algorithm) {
-    const auto json = nlohmann::json::parse(
-        out({"-t", "star:4,100Gbps,5us", "--collective", "all-gather", "--counts", counts,
-             "--available", algorithm, "--format", "json"}));
+    const auto json =
+        nlohmann::json::parse(out({"-t", "star:4,100Gbps,5us", "--collective", "all-gather",
+                                   "--counts", counts, "--available", algorithm, "--json"}));
     EXPECT_EQ(json["workers"], 4);
     EXPECT_EQ(json["bytes"], 64 << 20);
     EXPECT_EQ(json["counts"].size(), 4U);

@@ -50,7 +50,7 @@ TEST_F(ValidateTest, ShowsTheSignAndWhatIsAssumed) {
   EXPECT_THAT(fast, HasSubstr("bias"));
   EXPECT_THAT(fast, MatchesRegex("(.|\n)*\nall +1 +[0-9.]+ / [0-9.]+ +-[0-9.]+ (.|\n)*"));
   folder_.write("t.csv", "ranks,nodes,library,bytes,avg_us\n8,1,nccl,1024,4\n");
-  const std::string slow = out({"validate", "t.csv", "--machine", "dgx-h100"});
+  const std::string slow = out({"validate", "t.csv", "-t", "dgx-h100"});
   EXPECT_THAT(slow, MatchesRegex("(.|\n)*\nall +1 +[0-9.]+ / [0-9.]+ +\\+[0-9.]+ (.|\n)*"));
   EXPECT_THAT(slow, HasSubstr("# the 80 % intervals hold 0.0 % of the points"));
   folder_.write("t.csv", "ranks,nodes,library,bytes,avg_us\n8,1,nccl,1024,13\n");
@@ -60,7 +60,7 @@ TEST_F(ValidateTest, ShowsTheSignAndWhatIsAssumed) {
 
 TEST_F(ValidateTest, ASizeThatNamesARangeIsInIt) {
   folder_.write("t.csv", "ranks,nodes,library,bytes,avg_us\n8,1,nccl,32768,30\n");
-  const std::string text = out({"validate", "t.csv", "--machine", "dgx-h100"});
+  const std::string text = out({"validate", "t.csv", "--topo", "dgx-h100"});
   EXPECT_THAT(text,
               MatchesRegex("(.|\n)*\nall +1 +[0-9./ +-]+ +[0-9.]+ / [0-9.]+ +- +- +-\n(.|\n)*"));
 }
