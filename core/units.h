@@ -47,7 +47,6 @@ constexpr Bytes operator""_MiB(unsigned long long n) {
 constexpr Bytes operator""_GiB(unsigned long long n) {
   return {static_cast<std::int64_t>(n) << 30};
 }
-constexpr Bandwidth operator""_GBps(unsigned long long n) { return {static_cast<double>(n) * 1e9}; }
 constexpr Bandwidth operator""_Gbps(unsigned long long n) {
   return {static_cast<double>(n) * 1e9 / 8};
 }

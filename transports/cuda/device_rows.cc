@@ -23,11 +23,8 @@ class Tabulation {
         known_(ranks_, Knowledge(ranks_, 0)),
         last_touch_(ranks_ * ranks_, 0) {
     rows_.ranks = commands.ranks;
-    rows_.count = commands.count;
     rows_.type = commands.type;
     rows_.op = commands.op;
-    rows_.uses_scratch = commands.uses_scratch;
-    rows_.uses_stage = commands.uses_stage;
   }
 
   DeviceRows run() {

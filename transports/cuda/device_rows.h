@@ -37,11 +37,8 @@ struct DeviceWait {
 
 struct DeviceRows {
   int ranks = 0;
-  std::int64_t count = 0;
   DataType type = DataType::f32;
   ReduceOp op = ReduceOp::sum;
-  bool uses_scratch = false;
-  bool uses_stage = false;
   std::vector<std::int32_t> first_step;  // of each rank, and one behind the last
   std::vector<DeviceRowStep> steps;
   std::vector<std::int32_t> operands;  // rank * device_places + place

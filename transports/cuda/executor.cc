@@ -1,30 +1,22 @@
-#include "core/error.h"
+#include <array>
+
 #include "core/suggest.h"
 #include "transports/cuda/cuda_world.h"
 
 namespace collbench {
+namespace {
+
+constexpr std::array<std::string_view, 3> executors{"auto", "graph", "persistent"};
+
+}  // namespace
 
 std::string_view to_string(CudaExecutor executor) {
-  switch (executor) {
-    case CudaExecutor::automatic:
-      return "auto";
-    case CudaExecutor::graph:
-      return "graph";
-    case CudaExecutor::persistent:
-      return "persistent";
-  }
-  return "";
+  return executors[static_cast<std::size_t>(executor)];
 }
 
 CudaExecutor parse_cuda_executor(std::string_view name) {
   if (name.empty()) return CudaExecutor::automatic;
-  for (const CudaExecutor executor :
-       {CudaExecutor::automatic, CudaExecutor::graph, CudaExecutor::persistent}) {
-    if (to_string(executor) == name) return executor;
-  }
-  throw InvalidArgument("unknown executor '" + std::string(name) + "' of back end cuda." +
-                        did_you_mean(name, {"auto", "graph", "persistent"}) +
-                        " Possible are auto, graph and persistent.");
+  return static_cast<CudaExecutor>(index_of("executor of back end cuda", name, executors));
 }
 
 }  // namespace collbench

@@ -32,9 +32,8 @@ std::vector<int> parse_cuda_devices(const std::string& text, int count) {
     std::iota(devices.begin(), devices.end(), 0);
     return devices;
   }
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t comma = std::min(text.find(',', at), text.size());
-    const int device = parse_cuda_device(std::string_view(text).substr(at, comma - at), count);
+  for (const std::string& name : split_at(text, ',')) {
+    const int device = parse_cuda_device(name, count);
     if (std::find(devices.begin(), devices.end(), device) != devices.end()) {
       throw Unavailable(
           fmt::format("device gpu:{} is named twice in '{}'; several workers share "
@@ -42,7 +41,6 @@ std::vector<int> parse_cuda_devices(const std::string& text, int count) {
                       device, text));
     }
     devices.push_back(device);
-    at = comma + 1;
   }
   return devices;
 }

@@ -1,9 +1,7 @@
 #include "transports/faults/injected_fault.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -18,27 +16,16 @@ namespace {
 
 using Kind = InjectedFault::Kind;
 
-constexpr std::array<std::pair<std::string_view, Kind>, 9> kinds = {{{"drop", Kind::drop},
-                                                                     {"delay", Kind::delay},
-                                                                     {"duplicate", Kind::duplicate},
-                                                                     {"truncate", Kind::truncate},
-                                                                     {"reorder", Kind::reorder},
-                                                                     {"corrupt", Kind::corrupt},
-                                                                     {"kill", Kind::kill},
-                                                                     {"stop", Kind::stop},
-                                                                     {"late", Kind::late}}};
+constexpr struct {
+  std::string_view name;
+  Kind kind;
+} kinds[] = {
+    {"drop", Kind::drop},         {"delay", Kind::delay},     {"duplicate", Kind::duplicate},
+    {"truncate", Kind::truncate}, {"reorder", Kind::reorder}, {"corrupt", Kind::corrupt},
+    {"kill", Kind::kill},         {"stop", Kind::stop},       {"late", Kind::late}};
 
 const std::vector<std::string> keys = {"rank",   "to",   "message", "every",
                                        "chance", "time", "early",   "seed"};
-
-Kind kind_of(const std::string& name) {
-  std::vector<std::string> names;
-  for (const auto& [known, kind] : kinds) {
-    if (known == name) return kind;
-    names.emplace_back(known);
-  }
-  throw InvalidArgument(unknown_name("fault", name, names));
-}
 
 std::atomic<std::int64_t> struck{0};
 
@@ -86,7 +73,7 @@ void set(InjectedFault& fault, const std::string& key, const std::string& value)
 InjectedFault fault_of(std::string_view text) {
   const AlgorithmSpec spec = parse_algorithm_spec(text);
   InjectedFault fault;
-  fault.kind = kind_of(spec.name);
+  fault.kind = find_row("fault", spec.name, kinds).kind;
   for (const auto& [key, value] : spec.options) set(fault, key, value);
   const bool process = fault.kind == Kind::kill || fault.kind == Kind::stop;
   require(!fault.early || process, "fault: early is for kill and stop, not for " + spec.name);

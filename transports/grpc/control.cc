@@ -1,7 +1,8 @@
 #include "transports/grpc/control.h"
 
 #include <algorithm>
-#include <charconv>
+
+#include "core/parse.h"
 
 namespace collbench {
 
@@ -17,16 +18,10 @@ constexpr struct {
 
 std::vector<Rank> read_ranks(std::string_view text, int ranks) {
   std::vector<Rank> found;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (at != end) {
-    Rank rank = -1;
-    const auto [stop, error] = std::from_chars(at, end, rank);
-    if (error != std::errc() || rank < 0 || rank >= ranks) break;
-    found.push_back(rank);
-    at = stop;
-    if (at == end || *at != ',') break;
-    ++at;
+  for (const std::string& word : split_at(text, ',')) {
+    const std::optional<Rank> rank = small_integer_in(word, 0, ranks - 1);
+    if (!rank) break;
+    found.push_back(*rank);
   }
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());

@@ -6,6 +6,10 @@
 #include <cstring>
 #include <string>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include "core/environment_variable.h"
 #include "core/error.h"
 #include "transports/kernels/kernels_table.h"
@@ -13,38 +17,60 @@
 namespace collbench {
 namespace {
 
-/// The instruction set in use; a pointer into variants(), null until first wanted.
-std::atomic<const KernelVariant*> current{nullptr};
+/// An instruction set that the kernels were compiled for.
+struct KernelVariant {
+  const char* name;
+  const KernelTable* table;
+};
 
-const KernelVariants& variants() {
-  static const KernelVariants all = kernel_variants();
+#if defined(__x86_64__)
+// Compilers differ in whether __builtin_cpu_supports knows F16C: CPUID leaf 1, ECX bit 29.
+bool has_f16c() {
+  unsigned int eax = 0;
+  unsigned int ebx = 0;
+  unsigned int ecx = 0;
+  unsigned int edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & (1U << 29)) != 0;
+}
+#endif
+
+/// Those that this CPU and operating system offer, the widest last.
+const std::vector<KernelVariant>& usable() {
+  static const std::vector<KernelVariant> all = [] {
+    std::vector<KernelVariant> found{{"baseline", baseline_kernels()}};
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    const bool avx2 = __builtin_cpu_supports("avx2") != 0 && has_f16c();
+    if (avx2) found.push_back({"avx2", avx2_kernels()});
+    if (avx2 && __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+        __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512dq") != 0) {
+      found.push_back({"avx512", avx512_kernels()});
+    }
+#endif
+    return found;
+  }();
   return all;
 }
 
+/// The instruction set in use; a pointer into usable(), null until first wanted.
+std::atomic<const KernelVariant*> current{nullptr};
+
 const KernelVariant& find_usable(std::string_view name) {
-  std::string usable;
-  for (int i = 0; i < variants().count; ++i) {
-    const KernelVariant& variant = variants().rows[i];
-    if (!variant.usable) continue;
+  for (const KernelVariant& variant : usable()) {
     if (name == variant.name) return variant;
-    usable += (usable.empty() ? "" : ", ") + std::string(variant.name);
+  }
+  std::string names;
+  for (const std::string_view each : usable_kernel_isas()) {
+    names += (names.empty() ? "" : ", ") + std::string(each);
   }
   throw Unavailable("kernels: the instruction set '" + std::string(name) +
-                    "' is not usable on this CPU; usable are " + usable);
-}
-
-const KernelVariant& widest_usable() {
-  int best = 0;
-  for (int i = 0; i < variants().count; ++i) {
-    if (variants().rows[i].usable) best = i;
-  }
-  return variants().rows[best];
+                    "' is not usable on this CPU; usable are " + names);
 }
 
 // Threads that race here choose the same.
 const KernelVariant& choose() {
   const std::string wanted = environment_variable("COLLBENCH_ISA");
-  const KernelVariant& chosen = wanted.empty() ? widest_usable() : find_usable(wanted);
+  const KernelVariant& chosen = wanted.empty() ? usable().back() : find_usable(wanted);
   current.store(&chosen, std::memory_order_release);
   return chosen;
 }
@@ -95,9 +121,7 @@ std::string_view kernel_isa() { return in_use().name; }
 
 std::vector<std::string_view> usable_kernel_isas() {
   std::vector<std::string_view> names;
-  for (int i = 0; i < variants().count; ++i) {
-    if (variants().rows[i].usable) names.emplace_back(variants().rows[i].name);
-  }
+  for (const KernelVariant& variant : usable()) names.emplace_back(variant.name);
   return names;
 }
 

@@ -35,17 +35,4 @@ const KernelTable* baseline_kernels();
 const KernelTable* avx2_kernels();
 const KernelTable* avx512_kernels();
 
-/// One compiled instruction set and whether this CPU has it; kernel_variants() lists them, smallest
-/// first, and is defined once per kind of processor.
-struct KernelVariant {
-  const char* name;
-  const KernelTable* table;
-  bool usable;
-};
-struct KernelVariants {
-  KernelVariant rows[3];
-  int count;
-};
-KernelVariants kernel_variants();
-
 }  // namespace collbench

@@ -40,17 +40,11 @@ std::vector<std::string> names(const std::array<SettingName, n>& words) {
   return all;
 }
 
+/// Null if there is none.
 template <std::size_t n>
-bool has(const std::array<SettingName, n>& words, std::string_view name) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](const SettingName& w) { return w.ours == name; });
-}
-
-template <std::size_t n>
-std::string in_ncclls_words(const std::array<SettingName, n>& words, std::string_view name) {
-  const auto found = std::find_if(words.begin(), words.end(),
-                                  [&](const SettingName& w) { return w.ours == name; });
-  return std::string(found->nccls);
+const SettingName* find(const std::array<SettingName, n>& words, std::string_view name) {
+  const auto found = std::ranges::find(words, name, &SettingName::ours);
+  return found == words.end() ? nullptr : &*found;
 }
 
 template <std::size_t n>
@@ -59,7 +53,7 @@ std::string chosen(const AlgorithmSpec& spec, const char* option,
   const auto found = spec.options.find(option);
   if (found == spec.options.end()) return "";
   const std::vector<std::string> known = names(words);
-  require(has(words, found->second),
+  require(find(words, found->second) != nullptr,
           fmt::format("{}: {} is not '{}'.{} Known are {}", to_string(spec), option, found->second,
                       did_you_mean(found->second, known), fmt::join(known, ", ")));
   return found->second;
@@ -101,8 +95,8 @@ NcclSettings parse_nccl_settings(const std::string& text) {
 
 std::vector<std::pair<std::string, std::string>> NcclSettings::environment() const {
   std::vector<std::pair<std::string, std::string>> variables;
-  if (!algo.empty()) variables.emplace_back("NCCL_ALGO", in_ncclls_words(algos, algo));
-  if (!proto.empty()) variables.emplace_back("NCCL_PROTO", in_ncclls_words(protos, proto));
+  if (!algo.empty()) variables.emplace_back("NCCL_ALGO", find(algos, algo)->nccls);
+  if (!proto.empty()) variables.emplace_back("NCCL_PROTO", find(protos, proto)->nccls);
   return variables;
 }
 

@@ -3,22 +3,11 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
-#include <sstream>
 
 #include "core/error.h"
+#include "core/parse.h"
 
 namespace collbench {
-namespace {
-
-std::string line(const std::string& text, std::size_t number) {
-  std::istringstream lines(text);
-  std::string found;
-  for (std::size_t i = 0; i <= number; ++i) std::getline(lines, found);
-  return found;
-}
-
-}  // namespace
-
 std::vector<std::string> gather_text(const std::string& mine, Rendezvous& rendezvous) {
   const auto length = static_cast<std::int64_t>(mine.size());
   const std::vector<std::int64_t> lengths = rendezvous.gather(std::span(&length, 1));
@@ -43,12 +32,14 @@ std::string text_of(const std::vector<NamedValue>& values) {
 void require_same(const std::vector<NamedValue>& names, const std::string& first_name,
                   const std::string& firsts, const std::string& other_name,
                   const std::string& theirs) {
+  std::vector<std::string> first = split_at(firsts, '\n');
+  std::vector<std::string> other = split_at(theirs, '\n');
+  first.resize(names.size());
+  other.resize(names.size());
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const std::string first = line(firsts, i);
-    const std::string other = line(theirs, i);
-    if (first == other) continue;
-    throw TransportError(other_name + " has " + names[i].first + " " + other + " where " +
-                         first_name + " has " + first);
+    if (first[i] == other[i]) continue;
+    throw TransportError(other_name + " has " + names[i].first + " " + other[i] + " where " +
+                         first_name + " has " + first[i]);
   }
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "core/error.h"
 #include "core/host_port.h"
@@ -24,7 +23,7 @@ namespace {
 using namespace literals;
 
 constexpr struct {
-  const char* name;
+  std::string_view name;
   std::unique_ptr<GrpcEndpoint> (*make)(const GrpcOptions&);
   const char* in_words;
 } transports[] = {
@@ -33,13 +32,8 @@ constexpr struct {
     {"tf-recvbuf", make_tf_recvbuf_endpoint, "gRPC, RecvBuf calls"},
 };
 
-const auto& transport_named(const std::string& name) {
-  for (const auto& transport : transports) {
-    if (name.empty() || name == transport.name) return transport;
-  }
-  const std::vector<std::string>& names = find_backend("grpc").transports;
-  throw InvalidArgument(fmt::format("unknown gRPC transport '{}'.{} Possible are {}.", name,
-                                    did_you_mean(name, names), fmt::join(names, ", ")));
+const auto& transport_named(std::string_view name) {
+  return find_row("gRPC transport", name.empty() ? transports[0].name : name, transports);
 }
 
 std::unique_ptr<GrpcEndpoint> make_endpoint(const std::string& transport,

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
-#include <sstream>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,6 +10,7 @@
 #include "core/error.h"
 #include "core/host_port.h"
 #include "core/keyed_digest.h"
+#include "core/parse.h"
 #include "transports/world/bootstrap_messages.h"
 #include "transports/world/bootstrap_sockets.h"
 
@@ -323,10 +323,8 @@ class Attendance {
   }
 
   std::vector<std::string> addresses_in(const std::string& answer) const {
-    std::istringstream words(answer);
-    std::string word;
-    std::vector<std::string> addresses;
-    for (words >> word; words >> word;) addresses.push_back(word);
+    std::vector<std::string> addresses = split_at(answer, ' ');
+    addresses.erase(addresses.begin());
     if (!answer.starts_with("table ") || std::ssize(addresses) != bootstrap_.ranks) {
       throw TransportError(
           fmt::format("what listens at {} is no worker of this run", bootstrap_.address));
