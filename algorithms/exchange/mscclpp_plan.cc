@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include <boost/pending/disjoint_sets.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -32,7 +32,8 @@ constexpr const char* link_names[] = {"memory", "port"};
 class BlockOfChunk {
  public:
   explicit BlockOfChunk(const Schedule& schedule)
-      : sets_(static_cast<std::size_t>(schedule.chunks())) {
+      : parent_(static_cast<std::size_t>(schedule.chunks())) {
+    std::iota(parent_.begin(), parent_.end(), 0);
     ResolvedRound round;
     for (Rank r = 0; r < schedule.ranks(); ++r) {
       for (int t = 0; t < schedule.rounds(); ++t) {
@@ -43,24 +44,30 @@ class BlockOfChunk {
     }
     std::map<int, int> numbers;
     for (int c = 0; c < schedule.chunks(); ++c) {
-      numbers.emplace(sets_.find_set(c), static_cast<int>(numbers.size()));
+      numbers.emplace(top(c), static_cast<int>(numbers.size()));
     }
     const int sets = static_cast<int>(numbers.size());
     const int per_block = (sets + most_blocks - 1) / most_blocks;
     blocks_ = (sets + per_block - 1) / per_block;
-    for (int c = 0; c < schedule.chunks(); ++c)
-      block_.push_back(numbers.at(sets_.find_set(c)) / per_block);
+    for (int c = 0; c < schedule.chunks(); ++c) block_.push_back(numbers.at(top(c)) / per_block);
   }
 
   int blocks() const { return blocks_; }
   int at(int chunk) const { return block_[static_cast<std::size_t>(chunk)]; }
 
  private:
+  int top(int c) {
+    while (parent_[c] != c) c = parent_[c] = parent_[parent_[c]];
+    return c;
+  }
   void join(Chunks chunks) {
-    for (int c = 1; c < chunks.count; ++c) sets_.union_set(chunks.first, chunks.first + c);
+    for (int c = 1; c < chunks.count; ++c) {
+      const auto [least, most] = std::minmax({top(chunks.first), top(chunks.first + c)});
+      parent_[most] = least;
+    }
   }
 
-  boost::disjoint_sets_with_storage<> sets_;
+  std::vector<int> parent_;
   std::vector<int> block_;
   int blocks_ = 0;
 };

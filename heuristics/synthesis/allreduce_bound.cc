@@ -4,10 +4,9 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
-
-#include <boost/pending/disjoint_sets.hpp>
 
 #include "core/error.h"
 #include "heuristics/synthesis/linear_program.h"
@@ -198,29 +197,44 @@ Fraction gossip_bound(const CapacityGraph& graph, const std::vector<std::vector<
                  entering * graph.unit);
 }
 
+/// Vertices joined by the links added so far.
+class JoinedVertices {
+ public:
+  explicit JoinedVertices(int vertices) : above_(static_cast<std::size_t>(vertices)) {
+    std::iota(above_.begin(), above_.end(), 0);
+  }
+  int top(int vertex) {
+    while (above_[vertex] != vertex) vertex = above_[vertex] = above_[above_[vertex]];
+    return vertex;
+  }
+  void join(int a, int b) { above_[top(a)] = top(b); }
+
+ private:
+  std::vector<int> above_;
+};
+
 /// The groups that faster links than any between them join, at the rate at which what enters all
 /// groups bounds most; none if no such groups have more than one rank, or all have.
 std::vector<std::vector<Vertex>> slowest_groups(const CapacityGraph& graph) {
   std::vector<CapacityArc> arcs = graph.arcs;
   std::ranges::stable_sort(arcs, std::greater<>(), &CapacityArc::capacity);
-  boost::disjoint_sets_with_storage<> joined(static_cast<std::size_t>(graph.vertices));
+  JoinedVertices joined(graph.vertices);
   std::vector<std::vector<Vertex>> best;
   Fraction least{0, 1};
   for (std::size_t a = 0; a < arcs.size();) {
     const std::int64_t capacity = arcs[a].capacity;
     for (; a < arcs.size() && arcs[a].capacity == capacity; ++a) {
-      joined.union_set(arcs[a].from, arcs[a].to);
+      joined.join(arcs[a].from, arcs[a].to);
     }
-    std::map<Vertex, std::size_t> numbers;  // of groups, by their first ranks
-    for (Vertex r = 0; r < graph.ranks; ++r) {
-      numbers.emplace(joined.find_set(r), numbers.size());
+    std::map<int, std::vector<Vertex>> by_top;
+    for (int r = 0; r < graph.ranks; ++r) by_top[joined.top(r)].push_back(r);
+    if (std::ssize(by_top) == 1) break;
+    for (int v = graph.ranks; v < graph.vertices; ++v) {
+      const auto group = by_top.find(joined.top(v));
+      if (group != by_top.end()) group->second.push_back(v);
     }
-    if (numbers.size() == 1) break;
-    std::vector<std::vector<Vertex>> groups(numbers.size());
-    for (Vertex v = 0; v < graph.vertices; ++v) {
-      const auto group = numbers.find(joined.find_set(v));
-      if (group != numbers.end()) groups[group->second].push_back(v);
-    }
+    std::vector<std::vector<Vertex>> groups;
+    for (auto& [top, members] : by_top) groups.push_back(std::move(members));
     const Fraction bound = gossip_bound(graph, groups);
     if (bound.value() <= least.value()) continue;
     least = bound;
