@@ -13,7 +13,6 @@
 #include "algorithms/registry.h"
 #include "algorithms/schedule_table.h"
 #include "algorithms/verify.h"
-#include "cli/algos_order.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/run_options.h"

@@ -1,5 +1,4 @@
-#include "cli/algos_order.h"
-
+// `collbench algos order`: in which order sums are taken, and which orders an observed result has.
 #include <algorithm>
 #include <iostream>
 
@@ -9,6 +8,7 @@
 #include "algorithms/resolve.h"
 #include "algorithms/verify.h"
 #include "bench/measure/observation.h"
+#include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/run_options.h"
 #include "core/error.h"

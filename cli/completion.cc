@@ -7,7 +7,7 @@
 #include "bench/reports/formats.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
-#include "cli/option_words.h"
+#include "cli/settings.h"
 #include "core/suggest.h"
 #include "transports/world/launch.h"
 

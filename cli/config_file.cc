@@ -1,9 +1,9 @@
-#include "cli/config_file.h"
-
+// Configuration files of settings.
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include "cli/settings.h"
 #include "core/error.h"
 
 namespace collbench {

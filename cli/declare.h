@@ -8,6 +8,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/settings.h"
@@ -30,6 +31,14 @@ AddCommand add_run, add_simulate, add_sweep, add_train, add_select, add_merge, a
 /// of those below it, and those of `run` unless another command comes first. Help and completion
 /// show, and variables of the environment may set, the options of all commands: then all of them.
 void declare_asked_options(CLI::App& app, int argc, char** argv);
+
+/// The options of `collbench algos order`, and what runs it.
+std::span<const OptionRow> order_rows();
+int show_orders(const Settings& settings);
+
+/// What closes the help of a command, "simulate" or "algos show": a remark where there is one, and
+/// its examples. Empty for a command that has other commands below it.
+std::string examples_of(std::string_view command);
 
 /// " topo show" of that command, "" of the program itself.
 std::string words_of(const CLI::App& command);

@@ -1,9 +1,10 @@
-#include "cli/examples.h"
-
+// Examples below the help of each command.
 #include <algorithm>
 #include <iterator>
 
 #include <fmt/format.h>
+
+#include "cli/declare.h"
 
 namespace collbench {
 namespace {

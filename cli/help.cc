@@ -8,7 +8,6 @@
 #include <fmt/ranges.h>
 
 #include "cli/declare.h"
-#include "cli/examples.h"
 #include "cli/exit_code.h"
 #include "core/error.h"
 #include "core/suggest.h"

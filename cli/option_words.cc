@@ -1,9 +1,9 @@
-#include "cli/option_words.h"
-
+// The words that options take, where they are known: what completion offers and parsing accepts.
 #include <map>
 
 #include "algorithms/registry.h"
 #include "bench/reports/columns.h"
+#include "cli/settings.h"
 #include "core/data_type.h"
 #include "transports/world/backend.h"
 

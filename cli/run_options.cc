@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "bench/measure/case_filter.h"
-#include "cli/option_words.h"
 #include "cli/remote.h"
 #include "core/error.h"
 #include "core/parse.h"

@@ -12,14 +12,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "cli/option_words.h"
 #include "core/environment_variable.h"
 #include "core/error.h"
 #include "core/host_port.h"
 #include "core/input_file.h"
 #include "core/parse.h"
 #include "core/suggest.h"
-#include "topologies/toml_table.h"
 #include "transports/cuda/places.h"
 
 namespace collbench {

@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/config_file.h"
 #include "core/units.h"
+#include "topologies/toml_table.h"
 
 namespace CLI {
 class App;
@@ -47,6 +47,10 @@ struct OptionRow {
   Presence presence = Presence::optional;
 };
 
+/// All words that the option takes, in every command that has it, which completion offers and
+/// parsing accepts; empty if it takes anything.
+std::vector<std::string> option_words(std::string_view option);
+
 /// The rows of several tables in this order.
 std::vector<OptionRow> concatenated(std::initializer_list<std::span<const OptionRow>> tables);
 
@@ -60,6 +64,12 @@ struct Setting {
 
 /// Declares the rows on `app` in their groups.
 void declare_options(CLI::App& app, std::span<const OptionRow> rows);
+
+/// Reads the text of a configuration file named `file`: TOML whose keys are the long names of
+/// options. A value is what would be written on the command line: a "string", a number, true or
+/// false, or a list of these. A table [run] may hold the options of that command. Throws
+/// InvalidArgument, naming file and line, for anything else and for a key given twice.
+std::vector<TomlSetting> parse_config(std::string_view text, const std::string& file);
 
 /// A file of settings with its text.
 struct ConfigLayer {

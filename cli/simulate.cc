@@ -15,7 +15,6 @@
 #include "cli/output_file.h"
 #include "cli/reporters.h"
 #include "cli/simulate_options.h"
-#include "cli/simulate_workload.h"
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/stop_request.h"

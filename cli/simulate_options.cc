@@ -5,7 +5,6 @@
 #include "bench/measure/case_filter.h"
 #include "bench/simulated/sweep.h"
 #include "cli/run_options.h"
-#include "cli/simulate_workload.h"
 #include "core/error.h"
 #include "core/parse.h"
 #include "simulator/simulate.h"

@@ -24,4 +24,12 @@ std::vector<std::string> simulated_topologies_of(const Settings& settings);
 std::vector<Case> simulated_cases_of(const Settings& settings,
                                      std::vector<std::string>* left_out = nullptr);
 
+/// The option of `collbench simulate --workload`.
+std::span<const OptionRow> simulated_workload_rows();
+
+/// Plays a job's step, or one of a table, on every network, with every number of workers and
+/// algorithm, and prints a table. Throws InvalidArgument and Unavailable for what cannot be read or
+/// played. Returns the exit code.
+int simulate_workload(const Settings& settings);
+
 }  // namespace collbench

@@ -1,5 +1,4 @@
-#include "cli/simulate_workload.h"
-
+// `collbench simulate --workload`: a job's step, or one of a table, on other networks.
 #include <algorithm>
 #include <iostream>
 

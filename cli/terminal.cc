@@ -6,7 +6,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "cli/option_words.h"
 #include "cli/settings.h"
 #include "core/environment_variable.h"
 #include "core/suggest.h"

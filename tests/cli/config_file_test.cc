@@ -1,10 +1,9 @@
-#include "cli/config_file.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/core/refusal.h"
 
+#include "cli/settings.h"
 #include "core/error.h"
 
 namespace collbench {

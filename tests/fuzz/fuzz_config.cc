@@ -3,7 +3,7 @@
 
 #include "tests/fuzz/fuzz_target.h"
 
-#include "cli/config_file.h"
+#include "cli/settings.h"
 #include "core/error.h"
 
 FUZZ_TARGET(config, text) {
