@@ -7,7 +7,6 @@
 #include "bench/logs/job_report.h"
 #include "bench/logs/job_verdict.h"
 #include "bench/logs/job_workload.h"
-#include "bench/logs/job_writers.h"
 #include "cli/exit_code.h"
 #include "cli/output_file.h"
 #include "core/error.h"

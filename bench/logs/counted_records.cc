@@ -1,5 +1,8 @@
-#include "bench/logs/counted_records.h"
-
+// Logs that do not number their collectives: which of one rank's belongs to which of another's.
+//
+// All ranks of an all-reduce, all-gather or reduce-scatter end together, each by its own clock. So
+// between two ranks of a group the difference of ends is the same for all collectives, up to what
+// the clocks drift from one to the next, and only if none of either rank is skipped.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>

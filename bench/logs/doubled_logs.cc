@@ -1,8 +1,10 @@
-#include "bench/logs/doubled_logs.h"
-
+// Logs of one run in two formats: Inspector's files beside NCCL_DEBUG's, a profiler's trace beside
+// Flight Recorder's dumps. Their collectives are the same and count once.
 #include <map>
 
 #include <fmt/format.h>
+
+#include "bench/logs/operations.h"
 
 namespace collbench {
 namespace {

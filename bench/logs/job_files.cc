@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
-#include "bench/logs/counted_records.h"
 #include "bench/logs/log_readers.h"
+#include "bench/logs/operations.h"
 #include "core/error.h"
 #include "core/input_file.h"
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "bench/logs/doubled_logs.h"
+#include "bench/logs/operations.h"
 #include "core/quantile.h"
 
 namespace collbench {

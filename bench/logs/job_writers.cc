@@ -1,5 +1,5 @@
-#include "bench/logs/job_writers.h"
-
+// A job's records in the formats of other tools, a file per rank: what one tool wrote can be read
+// by another, and verdicts can be tried on jobs with a known truth.
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "bench/logs/job_report.h"
 #include "bench/logs/operations.h"
 #include "core/error.h"
 #include "core/output_file.h"

@@ -21,8 +21,10 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/logs/job_log.h"
@@ -80,5 +82,22 @@ class JobRanks {
   std::vector<std::map<int, int>> process_of_;  // by communicator and rank; -1: not known
   int count_ = 0;
 };
+
+/// For communicators whose records are counted (JobCommunicator::counted): shifts the numbers of a
+/// rank whose trace began earlier or later, and makes communicators of their own for ranks that do
+/// not end together where the log does not state the ranks of a group. What still does not end
+/// together is counted in `left_out` and loses its durations, which would compare collectives that
+/// have nothing to do with each other. To be called once, when all logs of a job are read.
+void match_counted_records(JobLog& job);
+
+/// Formats of logs of one run that have the same collectives, which count once.
+struct DoubledLogs {
+  std::set<std::string_view> counts;  // formats whose collectives another has as well
+  std::set<std::string_view> times;   // and those whose times another has as well
+};
+
+/// Two formats are of one run if nine tenths of the collectives of the one with fewer are in the
+/// other, by kind and size. Says so in the job's notes.
+DoubledLogs doubled_logs(JobLog& job, const std::vector<JobOperation>& operations);
 
 }  // namespace collbench

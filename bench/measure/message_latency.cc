@@ -1,5 +1,5 @@
-#include "bench/measure/message_latency.h"
-
+// How long a message takes, asked of the ranks themselves: a schedule made for a network that gives
+// no latencies would otherwise be cut so finely that its messages cost more than their bytes.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -10,6 +10,7 @@
 
 #include "algorithms/registry.h"
 #include "algorithms/synthesised.h"
+#include "bench/measure/trial.h"
 #include "bench/records/record.h"
 #include "core/error.h"
 #include "topologies/specification.h"

@@ -5,7 +5,6 @@
 #include <map>
 #include <tuple>
 
-#include "bench/measure/message_latency.h"
 #include "bench/measure/trial.h"
 #include "bench/records/environment.h"
 #include "core/error.h"

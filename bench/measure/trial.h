@@ -25,4 +25,11 @@ namespace collbench {
 Choice try_out(const Case& point, const Choice& choice, const Sampling& sampling, Team& team,
                const std::function<bool()>& stopped);
 
+/// If `choice` is `synth` and neither it nor its network gives a latency, the same with one that is
+/// measured: a small all-reduce takes so long for each of its rounds, and a message passes so many
+/// links to the nearest host. Its reason says so. Any other choice is given back, as is that of a
+/// case with injected faults, which are meant for the measurement. Ranks that decide each for
+/// itself, from the same measurement, decide the same. Throws as Team::measure.
+Choice with_message_latency(const Case& point, Choice choice, const Sampling& sampling, Team& team);
+
 }  // namespace collbench

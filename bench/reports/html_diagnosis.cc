@@ -1,5 +1,4 @@
-#include "bench/reports/html_diagnosis.h"
-
+// Diagnoses on the page: a section that needs no script.
 #include <algorithm>
 #include <cmath>
 #include <ostream>
@@ -9,6 +8,7 @@
 
 #include "bench/reports/diagnosis_report.h"
 #include "bench/reports/html_elements.h"
+#include "bench/reports/html_report.h"
 #include "bench/reports/text.h"
 
 namespace collbench {

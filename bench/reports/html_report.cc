@@ -9,7 +9,6 @@
 #include "bench/records/report.h"
 #include "bench/reports/columns.h"
 #include "bench/reports/formats.h"
-#include "bench/reports/html_diagnosis.h"
 #include "bench/reports/html_elements.h"
 
 namespace collbench {

@@ -53,4 +53,9 @@ std::string_view page_style();
 /// element it stands in. bench/reports/html/rows.js reads it.
 std::string page_data(const HtmlReport& report);
 
+/// Diagnoses on the page, one <section id="diagnosis"> without scripts: of each table the verdict,
+/// a drawing of measured over expected times with the interval, the causes, the thresholds of
+/// vendors and the table of sizes. Nothing without diagnoses.
+void write_diagnosis_section(std::ostream& out, const std::vector<Diagnosis>& diagnoses);
+
 }  // namespace collbench

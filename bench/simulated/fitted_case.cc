@@ -1,9 +1,12 @@
-#include "bench/simulated/fitted_case.h"
-
+// The prediction for a case by the fit in a file of `calibrate`, as `validate` and `select` use it.
+//
+// The plain machine in such a file is a star of links. It knows no axes of a torus, no taper, no
+// cores that ranks share: where the fit knows what an algorithm plays, it is the better answer.
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "bench/simulated/team.h"
 #include "heuristics/calibration/fit.h"
 
 namespace collbench {

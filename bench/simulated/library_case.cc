@@ -1,9 +1,14 @@
-#include "bench/simulated/library_case.h"
-
+// What NCCL or RCCL would play of a case on a simulated machine: its tuner's choice and the time of
+// that (heuristics/nccl/library_times.h), which is no schedule of messages.
+//
+// The names are those of NCCL's algorithms: "nccl" is its own choice, "nccl:ring", "nccl:tree",
+// "nccl:nvls", "nccl:nvls-tree" force one, and "nvls-tree" is the last of them, which nothing but
+// NCCL has.
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "bench/simulated/team.h"
 #include "core/error.h"
 #include "heuristics/calibration/fit.h"
 #include "heuristics/nccl/library_times.h"

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "algorithms/registry.h"
-#include "bench/simulated/library_case.h"
 #include "bench/simulated/team.h"
 #include "core/error.h"
 #include "heuristics/calibration/fit.h"

@@ -12,8 +12,6 @@
 #include "algorithms/combinators.h"
 #include "algorithms/registry.h"
 #include "bench/records/report.h"
-#include "bench/simulated/fitted_case.h"
-#include "bench/simulated/library_case.h"
 #include "bench/simulated/values.h"
 #include "core/error.h"
 #include "core/suggest.h"

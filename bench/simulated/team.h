@@ -83,4 +83,17 @@ class SimulatedTeam final : public Team {
 /// words.
 std::string check_engines(const Case& point, CaseBinder& binder);
 
+/// The prediction for a case by the fit in a file of `calibrate`. Nothing, with the reason in
+/// `why_not`, for what the fit does not know and for what only messages can show: links,
+/// disturbances, mappings, another engine than `auto` and `model`.
+std::optional<Measurement> measure_fitted_case(const Case& point, const Calibration& calibration,
+                                               const Machine& machine, std::string& why_not);
+
+/// Whether it is a name of what NCCL or RCCL would play.
+bool is_library_case(const std::string& algorithm);
+
+/// What that takes. Requires is_library_case(). Throws InvalidArgument for another collective, an
+/// unknown name or protocol, and what NCCL does not have there.
+Measurement measure_library_case(const Case& point, const Machine& machine);
+
 }  // namespace collbench

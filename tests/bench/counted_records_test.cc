@@ -1,6 +1,4 @@
 // Traces whose collectives have no numbers, of jobs whose truth is known.
-#include "bench/logs/counted_records.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -14,6 +12,7 @@
 
 #include "bench/logs/job_verdict.h"
 #include "bench/logs/log_readers.h"
+#include "bench/logs/operations.h"
 
 namespace collbench {
 namespace {

@@ -18,7 +18,7 @@
 
 #include "bench/logs/exposure.h"
 #include "bench/logs/job_files.h"
-#include "bench/logs/job_writers.h"
+#include "bench/logs/job_report.h"
 #include "bench/logs/json_members.h"
 #include "bench/logs/log_json.h"
 #include "bench/logs/operations.h"
