@@ -4,13 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
 #include <iostream>
 #include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include "bench/measure/measure_case.h"
 #include "bench/measure/sweep.h"
@@ -22,6 +20,7 @@
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/output_file.h"
+#include "core/scratch_folder.h"
 #include "core/stop_request.h"
 #include "transports/world/backend.h"
 
@@ -156,43 +155,25 @@ bool print_proof(const std::vector<ProvenPoint>& points) {
   return all_obeyed;
 }
 
-std::string temporary_rules() {
-  return (std::filesystem::temp_directory_path() / fmt::format("collbench-rules-{}", getpid()))
-      .string();
-}
-
-/// The names of the files written.
-std::vector<std::string> write_rules(const TuningResult& result, const LibraryTuning& tuning,
-                                     const std::string& file) {
-  std::vector<std::string> names;
+void write_rules(const TuningResult& result, const LibraryTuning& tuning, const std::string& file) {
   for (const auto& [ending, text] : tuning.files(rules_of(result, "this machine"))) {
-    names.push_back(file + ending);
-    write_file(names.back(), text);
+    write_file(file + ending, text);
   }
-  return names;
 }
 
 /// Loads the rules, measures with and without them, and takes back those that lose time. Returns
 /// the exit code.
 int prove(const TuningPlan& plan, Race& race, TuningResult& result, const LibraryTuning& tuning,
           Seconds budget) {
-  const std::string file = temporary_rules();
-  const std::vector<std::string> files = write_rules(result, tuning, file);
-  const auto remove_files = [&] {
-    for (const std::string& name : files) std::filesystem::remove(name);
-  };
+  const ScratchFolder scratch("collbench-rules");
+  const std::string file = scratch.path() + "/rules";
+  write_rules(result, tuning, file);
   LibraryWorlds with(tuning.variables(file));
   const auto with_rules = [&](const Case& point, const Sampling& sampling) {
     return with.measure(point, sampling);
   };
-  std::vector<ProvenPoint> points;
-  try {
-    points = prove_rules(plan, race, result, with_rules, budget, tuning.played);
-  } catch (...) {
-    remove_files();
-    throw;
-  }
-  remove_files();
+  const std::vector<ProvenPoint> points =
+      prove_rules(plan, race, result, with_rules, budget, tuning.played);
   const bool is_obeyed = print_proof(points);
   if (const int lost = take_back(result, points); lost > 0) {
     std::cout << fmt::format(
