@@ -7,6 +7,7 @@
 
 #include "bench/measure/trial.h"
 #include "bench/records/environment.h"
+#include "bench/records/record_json.h"
 #include "core/error.h"
 #include "heuristics/policies/choose.h"
 #include "transports/waiting.h"
@@ -19,24 +20,6 @@ using TeamKey = std::tuple<std::string, int, bool, bool, std::string>;
 
 TeamKey team_key(const Case& point) {
   return {point.backend, point.workers, point.isolate, point.private_buffers, point.transport};
-}
-
-/// What a trial of `auto` holds for.
-using ChoiceKey = std::tuple<TeamKey, std::string, std::int64_t, DataType, ReduceOp, bool, Buffers,
-                             bool, CollectiveKind, int, std::string>;
-
-ChoiceKey choice_key(const Case& point) {
-  return {team_key(point),
-          point.devices,
-          point.bytes.count,
-          point.type,
-          point.op,
-          point.in_place,
-          point.buffers,
-          point.checksum,
-          point.collective,
-          point.root,
-          point.groups + " " + point.counts};
 }
 
 class Runner {
@@ -119,7 +102,7 @@ class Runner {
 
   /// The outcome of a trial on the team, which is made once in a run.
   const Choice& settle(const Case& point, const Choice& choice, Team& team) {
-    const auto [settled, is_new] = settled_.try_emplace(choice_key(point));
+    const auto [settled, is_new] = settled_.try_emplace(to_json(point));
     if (is_new) {
       settled->second = try_out(point, choice, plan_.sampling, team, [this] { return stopped(); });
     }
@@ -136,7 +119,7 @@ class Runner {
   const RunPlan& plan_;
   const std::vector<Reporter*>& reporters_;
   std::map<TeamKey, std::shared_ptr<Team>> teams_;
-  std::map<ChoiceKey, Choice> settled_;
+  std::map<std::string, Choice> settled_;  // by case
   std::map<std::pair<TeamKey, std::string>, Choice> fitted_;
   RunResult result_;
   int place_ = 0;
