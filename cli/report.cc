@@ -72,15 +72,8 @@ std::span<const OptionRow> report_rows() {
 
 /// What is read: files of records, of comparisons, tables of other benchmarks, and what simulations
 /// left beside their records (traces, tables of links).
-struct ReportInputs {
-  std::string title = "collbench report";
-  std::string repository;
-  std::string network;
-  std::vector<ReportSource> sources;
-  std::optional<Comparison> comparison;
-  std::vector<StoredSeries> history;
-  std::vector<Replay> replays;
-  std::vector<Diagnosis> diagnoses;  // of tables that say their hardware
+struct ReportInputs : HtmlReport {
+  std::optional<Comparison> compared;
 
   /// The records of all files, in their order.
   std::vector<Record> records() const {
@@ -129,6 +122,7 @@ void add_links(const Replay& links, std::vector<Replay>& replays) {
 /// comparison.
 ReportInputs read_report_inputs(const std::vector<std::string>& files) {
   ReportInputs inputs;
+  inputs.title = "collbench report";
   for (const std::string& path : files) {
     // What is not there may be a file with hints: "job.txt,ranks=16".
     const bool is_file = names_a_file(path);
@@ -136,8 +130,8 @@ ReportInputs read_report_inputs(const std::vector<std::string>& files) {
     const std::string name = std::filesystem::path(path).filename().string();
     try {
       if (is_comparison(text)) {
-        require(!inputs.comparison, "a second comparison; a report shows one");
-        inputs.comparison = comparison_from_json(text);
+        require(!inputs.compared, "a second comparison; a report shows one");
+        inputs.compared = comparison_from_json(text);
       } else if (is_trace(text)) {
         inputs.replays.push_back(trace_from_json(text, name));
       } else if (is_link_table(text)) {
@@ -189,17 +183,10 @@ Sampling sampling_of(const ReportInputs& inputs) {
 
 void write_page(std::ostream& out, const ReportInputs& inputs) {
   constexpr std::size_t most_replays = 6;
-  HtmlReport report;
-  report.title = inputs.title;
-  report.repository = inputs.repository;
-  report.network = inputs.network;
-  report.replays = inputs.replays;
+  HtmlReport report = inputs;
   const std::vector<Replay> again = replays_of(inputs.records(), most_replays, report.notes);
   report.replays.insert(report.replays.end(), again.begin(), again.end());
-  report.sources = inputs.sources;
-  report.comparison = inputs.comparison ? &*inputs.comparison : nullptr;
-  report.history = inputs.history;
-  report.diagnoses = inputs.diagnoses;
+  report.comparison = inputs.compared ? &*inputs.compared : nullptr;
   write_html(out, report);
 }
 
@@ -217,8 +204,8 @@ void write_format(const ReportFormat& format, std::ostream& out, const ReportInp
                   const FormatOptions& options) {
   if (format.records == nullptr) {
     write_page(out, inputs);
-  } else if (inputs.comparison && format.comparison != nullptr) {
-    format.comparison(out, *inputs.comparison, options.style);
+  } else if (inputs.compared && format.comparison != nullptr) {
+    format.comparison(out, *inputs.compared, options.style);
   } else {
     require(!inputs.sources.empty(),
             fmt::format("{} is of records, and only a comparison was given", format.name));
@@ -249,7 +236,7 @@ void warn_of_faults(const ReportInputs& inputs) {
 /// Under GitHub Actions: annotations of the comparison and of wrong results, to standard error.
 void annotate(const ReportInputs& inputs) {
   if (!under_github_actions()) return;
-  if (inputs.comparison) write_annotations(std::cerr, *inputs.comparison);
+  if (inputs.compared) write_annotations(std::cerr, *inputs.compared);
   write_annotations(std::cerr, inputs.records());
 }
 
