@@ -45,16 +45,16 @@ void read_names(MeasuredTime& row, std::string_view type, std::string_view op,
 MeasuredTime timed(const MeasuredTime& row, double microseconds, bool in_place,
                    const std::string& place);
 
+using ReadTable = MeasuredTable(std::string_view text, const std::string& file);
+
 /// The table of nccl-tests and rccl-tests; other output around it is passed over.
-MeasuredTable read_nccl_text(std::string_view text, const std::string& file);
+ReadTable read_nccl_text;
 /// The all-reduces among the tables of MPI's benchmarks (bench/foreign/mpi_benchmarks.h); others
 /// are left out with a note.
-MeasuredTable read_mpi_benchmarks(std::string_view text, const std::string& file);
+ReadTable read_mpi_benchmarks;
 /// CSV whose first lines may be "# key: value"; a column of sizes and one of times are enough.
-MeasuredTable read_csv(std::string_view text, const std::string& file);
+ReadTable read_csv;
 /// nccl-tests' -J, rccl-tests' -Z json and Google Benchmark's JSON.
-MeasuredTable read_nccl_json(std::string_view text, const std::string& file);
-MeasuredTable read_rccl_json(std::string_view text, const std::string& file);
-MeasuredTable read_google_benchmark(std::string_view text, const std::string& file);
+ReadTable read_nccl_json, read_rccl_json, read_google_benchmark;
 
 }  // namespace collbench

@@ -133,8 +133,7 @@ MeasuredTable read_foreign(std::string_view text, const std::string& file,
                            const TableHints& hints) {
   // A log may have been written through a terminal.
   const std::string plain = without_launcher_tags(without_terminal_codes(text));
-  using Reader = MeasuredTable (*)(std::string_view text, const std::string& file);
-  static const std::map<std::string_view, Reader> readers = {
+  static const std::map<std::string_view, ReadTable*> readers = {
       {"nccl-tests", read_nccl_text},
       {"nccl-tests json", read_nccl_json},
       {"rccl-tests json", read_rccl_json},

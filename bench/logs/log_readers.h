@@ -14,12 +14,14 @@
 
 namespace collbench {
 
+/// `file` leads messages; a rank in its name counts only where the content does not say it.
+using ReadLog = void(std::string_view text, const std::string& file, JobLog& job);
+
 struct LogReader {
   std::string_view name;
   /// Of the first 64 KiB of a text; of all of it where it may stand in what programs print.
   bool (*recognises)(std::string_view head);
-  /// `file` leads messages; a rank in its name counts only where the content does not say it.
-  void (*read)(std::string_view text, const std::string& file, JobLog& job);
+  ReadLog* read;
   bool of_output = false;  // messages among others: one text may have those of several
 };
 
@@ -49,26 +51,10 @@ bool has_watchdog(std::string_view output);
 bool has_horovod_stall(std::string_view output);
 
 // One file each.
-void read_inspector(std::string_view text, const std::string& file, JobLog& job);
-void read_inspector_prometheus(std::string_view text, const std::string& file, JobLog& job);
-void read_nccl_profiler(std::string_view text, const std::string& file, JobLog& job);
-void read_nccl_debug(std::string_view text, const std::string& file, JobLog& job);
-void read_nccl_ras_text(std::string_view text, const std::string& file, JobLog& job);
-void read_nccl_ras(std::string_view text, const std::string& file, JobLog& job);
-void read_flight_recorder_json(std::string_view text, const std::string& file, JobLog& job);
-void read_flight_recorder_pickle(std::string_view text, const std::string& file, JobLog& job);
-void read_kineto(std::string_view text, const std::string& file, JobLog& job);
-void read_chakra(std::string_view text, const std::string& file, JobLog& job);
-void read_chakra_json(std::string_view text, const std::string& file, JobLog& job);
-void read_goal_text(std::string_view text, const std::string& file, JobLog& job);
-void read_goal_binary(std::string_view text, const std::string& file, JobLog& job);
-void read_horovod(std::string_view text, const std::string& file, JobLog& job);
-void read_mpip(std::string_view text, const std::string& file, JobLog& job);
-void read_ompi_monitoring(std::string_view text, const std::string& file, JobLog& job);
-void read_pytorch_watchdog(std::string_view text, const std::string& file, JobLog& job);
-void read_horovod_stall(std::string_view text, const std::string& file, JobLog& job);
-void read_own_records(std::string_view text, const std::string& file, JobLog& job);
-void read_mpi_profile(std::string_view text, const std::string& file, JobLog& job);
-void read_liballprof(std::string_view text, const std::string& file, JobLog& job);
+ReadLog read_inspector, read_inspector_prometheus, read_nccl_profiler, read_nccl_debug,
+    read_nccl_ras_text, read_nccl_ras, read_flight_recorder_json, read_flight_recorder_pickle,
+    read_kineto, read_chakra, read_chakra_json, read_goal_text, read_goal_binary, read_horovod,
+    read_mpip, read_ompi_monitoring, read_pytorch_watchdog, read_horovod_stall, read_own_records,
+    read_mpi_profile, read_liballprof;
 
 }  // namespace collbench
