@@ -81,19 +81,16 @@ void add_waiting(pugi::xml_node parent, const JobReport& report) {
 }
 
 void add_communicators(pugi::xml_node parent, const JobReport& report) {
-  const std::vector<std::string> names = job_heading(report);
-  const auto is_text = [&](std::size_t column) {
-    const std::string& name = names[column];
-    return column == 0 || name == "algorithm" || name == "best choice" || name == "elements";
-  };
-  for (std::size_t c = 0; c < report.job.communicators.size(); ++c) {
-    std::vector<std::vector<std::string>> rows;
-    for (const std::size_t row : job_rows_of(report, c)) rows.push_back(job_row(report, row));
-    if (rows.empty()) continue;
-    std::string title = communicator_heading(report.job.communicators[c]);
-    title.front() = 'C';
-    add_element(parent, "h3", title);
-    add_table(parent, names, rows, is_text);
+  for (JobTable& table : job_tables(report)) {
+    const std::vector<std::string> names = std::move(table.rows.front());
+    table.rows.erase(table.rows.begin());
+    const auto is_text = [&](std::size_t column) {
+      const std::string& name = names[column];
+      return column == 0 || name == "algorithm" || name == "best choice" || name == "elements";
+    };
+    table.title.front() = 'C';
+    add_element(parent, "h3", table.title);
+    add_table(parent, names, table.rows, is_text);
   }
 }
 

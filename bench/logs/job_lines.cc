@@ -98,6 +98,48 @@ bool says_elements(const JobReport& report) {
                      [](const SizeFigures& row) { return row.elements != 0; });
 }
 
+Cells job_heading(const JobReport& report) {
+  Cells cells{"collective",      "bytes", "count",    "transfer us",
+              "with waiting us", "GB/s",  "algorithm"};
+  if (says_elements(report)) cells.emplace_back("elements");
+  if (!report.choices.empty()) {
+    cells.insert(cells.end(), {"predicted us", "best choice", "regret"});
+  }
+  return cells;
+}
+
+Cells job_row(const JobReport& report, std::size_t i) {
+  const SizeFigures& row = report.verdict.sizes[i];
+  std::string algorithm = report.job.words[row.algorithm];
+  if (row.protocol != 0) algorithm += ", " + report.job.words[row.protocol];
+  Cells cells{std::string(to_string(row.kind)),   row.bytes > 0 ? to_string(Bytes{row.bytes}) : "-",
+              std::to_string(row.operations),     number_cell(row.transfer_us),
+              number_cell(row.duration_us),       number_cell(row.bus_gbs),
+              algorithm.empty() ? "-" : algorithm};
+  if (says_elements(report)) {
+    cells.push_back(row.elements == 0 ? "-" : report.job.words[row.elements]);
+  }
+  if (report.choices.empty()) return cells;
+  for (const ChoiceOnMachine& choice : report.choices) {
+    if (choice.row != i) continue;
+    cells.push_back(number_cell(choice.expected.count() * 1e6));
+    cells.push_back(choice.best);
+    cells.push_back(fmt::format("{:.1f} %", 100 * choice.regret()));
+    return cells;
+  }
+  cells.insert(cells.end(), {"-", "-", "-"});
+  return cells;
+}
+
+std::string communicator_heading(const JobCommunicator& one) {
+  std::string line = one.name.empty() || one.name == one.id
+                         ? fmt::format("communicator {}", one.id)
+                         : fmt::format("communicator '{}' ({})", one.name, one.id);
+  line += one.ranks > 0 ? fmt::format(", {} ranks", one.ranks) : ", ranks not said";
+  if (one.nodes > 0) line += fmt::format(" on {}", counted(one.nodes, "host"));
+  return line;
+}
+
 }  // namespace
 
 std::string number_cell(double value) { return std::isfinite(value) ? significant(value) : "-"; }
@@ -158,54 +200,17 @@ std::string job_exposure_line(const JobVerdict& verdict) {
   return {};
 }
 
-std::vector<std::string> job_heading(const JobReport& report) {
-  Cells cells{"collective",      "bytes", "count",    "transfer us",
-              "with waiting us", "GB/s",  "algorithm"};
-  if (says_elements(report)) cells.emplace_back("elements");
-  if (!report.choices.empty()) {
-    cells.insert(cells.end(), {"predicted us", "best choice", "regret"});
+std::vector<JobTable> job_tables(const JobReport& report) {
+  std::vector<JobTable> tables;
+  for (std::size_t c = 0; c < report.job.communicators.size(); ++c) {
+    JobTable table{communicator_heading(report.job.communicators[c]), {job_heading(report)}};
+    for (std::size_t i = 0; i < report.verdict.sizes.size(); ++i) {
+      if (report.verdict.sizes[i].communicator != static_cast<int>(c)) continue;
+      table.rows.push_back(job_row(report, i));
+    }
+    if (table.rows.size() > 1) tables.push_back(std::move(table));
   }
-  return cells;
-}
-
-std::vector<std::string> job_row(const JobReport& report, std::size_t i) {
-  const SizeFigures& row = report.verdict.sizes[i];
-  std::string algorithm = report.job.words[row.algorithm];
-  if (row.protocol != 0) algorithm += ", " + report.job.words[row.protocol];
-  Cells cells{std::string(to_string(row.kind)),   row.bytes > 0 ? to_string(Bytes{row.bytes}) : "-",
-              std::to_string(row.operations),     number_cell(row.transfer_us),
-              number_cell(row.duration_us),       number_cell(row.bus_gbs),
-              algorithm.empty() ? "-" : algorithm};
-  if (says_elements(report)) {
-    cells.push_back(row.elements == 0 ? "-" : report.job.words[row.elements]);
-  }
-  if (report.choices.empty()) return cells;
-  for (const ChoiceOnMachine& choice : report.choices) {
-    if (choice.row != i) continue;
-    cells.push_back(number_cell(choice.expected.count() * 1e6));
-    cells.push_back(choice.best);
-    cells.push_back(fmt::format("{:.1f} %", 100 * choice.regret()));
-    return cells;
-  }
-  cells.insert(cells.end(), {"-", "-", "-"});
-  return cells;
-}
-
-std::string communicator_heading(const JobCommunicator& one) {
-  std::string line = one.name.empty() || one.name == one.id
-                         ? fmt::format("communicator {}", one.id)
-                         : fmt::format("communicator '{}' ({})", one.name, one.id);
-  line += one.ranks > 0 ? fmt::format(", {} ranks", one.ranks) : ", ranks not said";
-  if (one.nodes > 0) line += fmt::format(" on {}", counted(one.nodes, "host"));
-  return line;
-}
-
-std::vector<std::size_t> job_rows_of(const JobReport& report, std::size_t communicator) {
-  std::vector<std::size_t> rows;
-  for (std::size_t i = 0; i < report.verdict.sizes.size(); ++i) {
-    if (report.verdict.sizes[i].communicator == static_cast<int>(communicator)) rows.push_back(i);
-  }
-  return rows;
+  return tables;
 }
 
 std::vector<std::string> job_remarks(const JobLog& job) {

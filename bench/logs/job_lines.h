@@ -29,12 +29,13 @@ std::string job_wait_line(const JobVerdict& verdict);
 /// What was not used, and notes.
 std::vector<std::string> job_remarks(const JobLog& job);
 
-/// "communicator 'DP' (0x5d), 4 ranks on 2 hosts", and its rows of JobVerdict::sizes.
-std::string communicator_heading(const JobCommunicator& one);
-std::vector<std::size_t> job_rows_of(const JobReport& report, std::size_t communicator);
-/// Heading and cells of such a row; with what a machine would take if one was named.
-std::vector<std::string> job_heading(const JobReport& report);
-std::vector<std::string> job_row(const JobReport& report, std::size_t row);
+/// A communicator's rows of JobVerdict::sizes, with what a machine would take if one was named.
+struct JobTable {
+  std::string title;                           // "communicator 'DP' (0x5d), 4 ranks on 2 hosts"
+  std::vector<std::vector<std::string>> rows;  // cells; the first are the names of the columns
+};
+/// Of each communicator that has rows.
+std::vector<JobTable> job_tables(const JobReport& report);
 
 /// Four digits; "-" for what is not known.
 std::string number_cell(double value);

@@ -5,7 +5,6 @@
 #include <ostream>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "bench/logs/job_lines.h"
 #include "bench/reports/text.h"
@@ -19,17 +18,13 @@ void write_job_text(std::ostream& out, const JobReport& report) {
        {job_exposure_line(report.verdict), job_wait_line(report.verdict)}) {
     if (!line.empty()) out << line << '\n';
   }
-  for (std::size_t c = 0; c < report.job.communicators.size(); ++c) {
-    const std::vector<std::size_t> rows = job_rows_of(report, c);
-    if (rows.empty()) continue;
-    out << '\n' << communicator_heading(report.job.communicators[c]) << '\n';
-    std::vector<std::vector<std::string>> table{job_heading(report)};
-    for (const std::size_t row : rows) table.push_back(job_row(report, row));
+  for (const JobTable& table : job_tables(report)) {
+    out << '\n' << table.title << '\n';
     const auto is_name = [&](std::size_t column) {
-      const std::string& name = table.front()[column];
+      const std::string& name = table.rows.front()[column];
       return column == 0 || name == "algorithm" || name == "best choice";
     };
-    for (const std::string& line : aligned_lines(table, is_name)) out << "  " << line << '\n';
+    for (const std::string& line : aligned_lines(table.rows, is_name)) out << "  " << line << '\n';
   }
   if (!report.verdict.causes.empty()) out << "\nfound:\n";
   for (const FoundCause& found : report.verdict.causes) out << "  " << describe(found);
@@ -43,21 +38,16 @@ void write_job_markdown(std::ostream& out, const JobReport& report) {
   for (const JobAnswer& answer : job_answers(report)) {
     out << "- " << escaped_for_markdown(answer.text) << '\n';
   }
-  for (std::size_t c = 0; c < report.job.communicators.size(); ++c) {
-    const std::vector<std::size_t> rows = job_rows_of(report, c);
-    if (rows.empty()) continue;
-    out << '\n'
-        << escaped_for_markdown(communicator_heading(report.job.communicators[c])) << "\n\n";
-    const std::vector<std::string> names = job_heading(report);
-    std::string rule = "|";
-    for (std::size_t n = 0; n < names.size(); ++n) rule += n == 0 ? ":--|" : "--:|";
-    out << fmt::format("| {} |\n{}\n", fmt::join(names, " | "), rule);
-    for (const std::size_t row : rows) {
-      std::string line = "|";
-      for (const std::string& cell : job_row(report, row)) {
-        line += fmt::format(" {} |", escaped_for_markdown(cell));
-      }
-      out << line << '\n';
+  for (const JobTable& table : job_tables(report)) {
+    out << '\n' << escaped_for_markdown(table.title) << "\n\n";
+    for (const std::vector<std::string>& row : table.rows) {
+      out << '|';
+      for (const std::string& cell : row) out << fmt::format(" {} |", escaped_for_markdown(cell));
+      out << '\n';
+      if (&row != table.rows.data()) continue;
+      out << '|';
+      for (std::size_t n = 0; n < row.size(); ++n) out << (n == 0 ? ":--|" : "--:|");
+      out << '\n';
     }
   }
   if (!report.verdict.causes.empty()) out << '\n';
