@@ -54,19 +54,15 @@ void add_waiting(pugi::xml_node parent, const JobReport& report) {
   if (ranks.size() < 2) return;
   double most = 1;
   for (const std::size_t rank : ranks) most = std::max(most, waits[rank]);
-  pugi::xml_node figure = parent.append_child("figure");
-  add_element(figure, "figcaption",
-              fmt::format("Mean waiting by rank: a late one waits least{}",
-                          ranks.size() < waits.size()
-                              ? fmt::format(" ({} of {} ranks: those with a log that wait least)",
-                                            ranks.size(), waits.size())
-                              : ""));
   constexpr double row = 17;
-  pugi::xml_node svg = figure.append_child("svg");
-  svg.append_attribute("viewBox") =
-      fmt::format("0 0 900 {:.0f}", row * static_cast<double>(ranks.size()) + 8).c_str();
-  svg.append_attribute("class") = "ratios";
-  svg.append_attribute("role") = "img";
+  pugi::xml_node svg = add_figure(
+      parent,
+      fmt::format("Mean waiting by rank: a late one waits least{}",
+                  ranks.size() < waits.size()
+                      ? fmt::format(" ({} of {} ranks: those with a log that wait least)",
+                                    ranks.size(), waits.size())
+                      : ""),
+      900, row * static_cast<double>(ranks.size()) + 8);
   const std::vector<int>& late = report.verdict.lateness.late;
   double y = 4;
   for (const std::size_t rank : ranks) {

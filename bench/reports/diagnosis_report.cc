@@ -14,15 +14,6 @@ namespace {
 
 double gigabytes(Bandwidth rate) { return rate.bytes_per_second / 1e9; }
 
-std::string heading_of(const Diagnosis& diagnosis) {
-  return fmt::format("{}: {}, {}, on {}", diagnosis.table, diagnosis.method,
-                     to_string(diagnosis.scale), diagnosis.machine);
-}
-
-std::string interval_of(const JudgedSize& size) {
-  return fmt::format("{} .. {}", time_text(size.expected.low), time_text(size.expected.high));
-}
-
 /// Rates of a size as measured, and as expected.
 struct SizeRates {
   double measured;
@@ -52,7 +43,7 @@ std::string floor_line(const VendorFloor& floor, const Diagnosis& diagnosis) {
 }
 
 void write_diagnosis(std::ostream& out, const Diagnosis& diagnosis) {
-  out << heading_of(diagnosis) << '\n' << diagnosis_line(diagnosis) << '\n';
+  out << diagnosis_heading(diagnosis) << '\n' << diagnosis_line(diagnosis) << '\n';
   out << diagnosis_figures(diagnosis) << "\n\n";
   write_sizes(out, diagnosis);
   out << '\n';
@@ -108,7 +99,7 @@ nlohmann::ordered_json json_of(const Diagnosis& diagnosis) {
 }
 
 void write_markdown(std::ostream& out, const Diagnosis& diagnosis) {
-  out << "### " << escaped_for_markdown(heading_of(diagnosis)) << "\n\n**"
+  out << "### " << escaped_for_markdown(diagnosis_heading(diagnosis)) << "\n\n**"
       << escaped_for_markdown(diagnosis_line(diagnosis)) << "**\n\n"
       << escaped_for_markdown(diagnosis_figures(diagnosis)) << "\n\n";
   for (const FoundCause& found : diagnosis.causes) out << describe_markdown(found);
@@ -184,6 +175,15 @@ void write_diagnoses_csv(std::ostream& out, const std::vector<Diagnosis>& diagno
                          diagnosis.healthy ? "healthy" : "unhealthy", causes);
     }
   }
+}
+
+std::string diagnosis_heading(const Diagnosis& diagnosis) {
+  return fmt::format("{}: {}, {}, on {}", diagnosis.table, diagnosis.method,
+                     to_string(diagnosis.scale), diagnosis.machine);
+}
+
+std::string interval_of(const JudgedSize& size) {
+  return fmt::format("{} .. {}", time_text(size.expected.low), time_text(size.expected.high));
 }
 
 std::string diagnosis_line(const Diagnosis& diagnosis) {

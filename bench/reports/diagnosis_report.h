@@ -20,6 +20,12 @@ void write_diagnoses_json(std::ostream& out, const std::vector<Diagnosis>& diagn
 /// A row for each size.
 void write_diagnoses_csv(std::ostream& out, const std::vector<Diagnosis>& diagnoses);
 
+/// "TABLE: METHOD, 16 ranks on 2 nodes, on MACHINE".
+std::string diagnosis_heading(const Diagnosis& diagnosis);
+
+/// "12.1 us .. 15.3 us".
+std::string interval_of(const JudgedSize& size);
+
 /// "unhealthy (96 %): nvls_off, NVLS is off: ..." in one line.
 std::string diagnosis_line(const Diagnosis& diagnosis);
 

@@ -195,14 +195,6 @@ Json comparison_value(const Comparison& comparison) {
           {"warnings", comparison.warnings},   {"verdicts", std::move(verdicts)}};
 }
 
-std::vector<Case> cases_of(const HtmlReport& report) {
-  std::vector<Case> cases;
-  for (const ReportSource& source : report.sources) {
-    for (const Record& record : source.file.records) cases.push_back(record.point);
-  }
-  return cases;
-}
-
 Json rows_of(const HtmlReport& report, const std::vector<Case>& cases, NumberedTexts& words) {
   const std::size_t most_samples =
       std::max<std::size_t>(most_page_samples / (cases.size() + 1), 20);
@@ -217,6 +209,14 @@ Json rows_of(const HtmlReport& report, const std::vector<Case>& cases, NumberedT
 }
 
 }  // namespace
+
+std::vector<Case> cases_of(const HtmlReport& report) {
+  std::vector<Case> cases;
+  for (const ReportSource& source : report.sources) {
+    for (const Record& record : source.file.records) cases.push_back(record.point);
+  }
+  return cases;
+}
 
 std::string page_data(const HtmlReport& report) {
   NumberedTexts words;

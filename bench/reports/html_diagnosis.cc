@@ -80,14 +80,9 @@ void add_axes(pugi::xml_node svg, const RatioPlane& plane, const std::vector<Jud
 void add_drawing(pugi::xml_node parent, const Diagnosis& diagnosis) {
   const std::vector<JudgedSize>& sizes = diagnosis.sizes;
   const RatioPlane plane(sizes);
-  pugi::xml_node figure = parent.append_child("figure");
-  add_element(figure, "figcaption",
-              "Measured over expected time by size; the band holds 80 % of healthy systems");
-  pugi::xml_node svg = figure.append_child("svg");
-  svg.append_attribute("viewBox") =
-      fmt::format("0 0 {} {}", RatioPlane::width, RatioPlane::height).c_str();
-  svg.append_attribute("class") = "ratios";
-  svg.append_attribute("role") = "img";
+  pugi::xml_node svg = add_figure(
+      parent, "Measured over expected time by size; the band holds 80 % of healthy systems",
+      RatioPlane::width, RatioPlane::height);
   std::string band;
   std::string measured;
   for (const JudgedSize& size : sizes) {
@@ -128,10 +123,8 @@ void add_size_table(pugi::xml_node parent, const Diagnosis& diagnosis) {
   add_element(details, "summary", "All sizes");
   std::vector<std::vector<std::string>> rows;
   for (const JudgedSize& size : diagnosis.sizes) {
-    rows.push_back(
-        {to_string(size.bytes), time_text(size.measured), time_text(size.expected.time),
-         fmt::format("{} .. {}", time_text(size.expected.low), time_text(size.expected.high)),
-         size.verdict, size.played});
+    rows.push_back({to_string(size.bytes), time_text(size.measured), time_text(size.expected.time),
+                    interval_of(size), size.verdict, size.played});
   }
   const pugi::xml_node body = add_table(
       details, {"size", "measured", "expected", "80 % interval", "verdict", "taken to be played"},
@@ -150,9 +143,7 @@ void write_diagnosis_section(std::ostream& out, const std::vector<Diagnosis>& di
   pugi::xml_document document;
   pugi::xml_node section = add_section(document, "diagnosis", "Diagnosis");
   for (const Diagnosis& diagnosis : diagnoses) {
-    add_element(section, "h3",
-                fmt::format("{}: {}, {}, on {}", diagnosis.table, diagnosis.method,
-                            to_string(diagnosis.scale), diagnosis.machine));
+    add_element(section, "h3", diagnosis_heading(diagnosis));
     add_element(section, "p", diagnosis_line(diagnosis), diagnosis.healthy ? "good" : "bad");
     add_element(section, "p", diagnosis_figures(diagnosis));
     add_drawing(section, diagnosis);

@@ -45,6 +45,17 @@ void write_page(std::ostream& out, const std::string& title,
   out << "</body>\n</html>\n";
 }
 
+pugi::xml_node add_figure(pugi::xml_node parent, const std::string& caption, double width,
+                          double height) {
+  pugi::xml_node figure = parent.append_child("figure");
+  add_element(figure, "figcaption", caption);
+  pugi::xml_node svg = figure.append_child("svg");
+  svg.append_attribute("viewBox") = fmt::format("0 0 {:.0f} {:.0f}", width, height).c_str();
+  svg.append_attribute("class") = "ratios";
+  svg.append_attribute("role") = "img";
+  return svg;
+}
+
 void add_svg_text(pugi::xml_node svg, double x, double y, const std::string& text,
                   const char* anchor) {
   pugi::xml_node label = add_element(svg, "text", text);

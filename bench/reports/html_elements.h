@@ -30,6 +30,10 @@ void write_elements(std::ostream& out, const pugi::xml_document& document);
 pugi::xml_node add_element(pugi::xml_node parent, const char* name, const std::string& text,
                            const char* style = nullptr);
 
+/// An empty drawing below its caption.
+pugi::xml_node add_figure(pugi::xml_node parent, const std::string& caption, double width,
+                          double height);
+
 /// Text in a drawing; `anchor` is where (x, y) lies in it: "start", "middle" or "end".
 void add_svg_text(pugi::xml_node svg, double x, double y, const std::string& text,
                   const char* anchor);

@@ -98,32 +98,22 @@ void write_origins(std::ostream& out, const HtmlReport& report) {
 
 /// What is shown where scripts do not run: every case, as the terminal's table has it.
 void write_plain_table(std::ostream& out, const HtmlReport& report) {
-  std::vector<Case> cases;
-  for (const ReportSource& source : report.sources) {
-    for (const Record& record : source.file.records) cases.push_back(record.point);
-  }
-  const std::vector<Column> columns = table_columns({}, cases, true);
-  pugi::xml_document document;
-  pugi::xml_node plain = document.append_child("noscript");
-  add_element(plain, "p", "Scripts are off: the charts need them, the table does not.");
-  pugi::xml_node table = plain.append_child("table");
-  pugi::xml_node heading = table.append_child("thead").append_child("tr");
-  add_element(heading, "th", "file");
-  for (const Column& column : columns) {
-    add_element(heading, "th", column.heading + " " + column.unit);
-  }
-  pugi::xml_node body = table.append_child("tbody");
+  const std::vector<Column> columns = table_columns({}, cases_of(report), true);
+  std::vector<std::string> heading{"file"};
+  for (const Column& column : columns) heading.push_back(column.heading + " " + column.unit);
+  std::vector<std::vector<std::string>> rows;
   for (const ReportSource& source : report.sources) {
     for (const Record& record : source.file.records) {
       const Row row{record, figures(record)};
-      pugi::xml_node line = body.append_child("tr");
-      add_element(line, "td", source.name);
-      for (const Column& column : columns) {
-        pugi::xml_node cell = add_element(line, "td", cell_text(column, row));
-        if (!column.left()) cell.append_attribute("class") = "n";
-      }
+      std::vector<std::string>& cells = rows.emplace_back(1, source.name);
+      for (const Column& column : columns) cells.push_back(cell_text(column, row));
     }
   }
+  pugi::xml_document document;
+  pugi::xml_node plain = document.append_child("noscript");
+  add_element(plain, "p", "Scripts are off: the charts need them, the table does not.");
+  add_table(plain, heading, rows,
+            [&](std::size_t column) { return column == 0 || columns[column - 1].left(); });
   write_elements(out, document);
   out << '\n';
 }

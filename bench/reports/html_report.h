@@ -49,6 +49,9 @@ std::string_view echarts_script();
 std::string_view page_script();
 std::string_view page_style();
 
+/// Of all its records.
+std::vector<Case> cases_of(const HtmlReport& report);
+
 /// The data block of the page: JSON in which "<" is escaped, so that no text ends the script
 /// element it stands in. bench/reports/html/rows.js reads it.
 std::string page_data(const HtmlReport& report);
