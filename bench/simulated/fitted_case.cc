@@ -2,8 +2,6 @@
 //
 // The plain machine in such a file is a star of links. It knows no axes of a torus, no taper, no
 // cores that ranks share: where the fit knows what an algorithm plays, it is the better answer.
-#include <cmath>
-
 #include <fmt/format.h>
 
 #include "bench/simulated/team.h"
@@ -37,12 +35,9 @@ std::string need_of_messages(const Case& point) {
   if (point.collective != CollectiveKind::all_reduce) return "it knows all-reduces only";
   if (!point.groups.empty()) return "it knows all ranks together, not groups";
   if (asked.engine != "auto" && asked.engine != "model") return "another engine is asked for";
-  Simulated plain;
-  plain.topology = asked.topology;
-  plain.engine = asked.engine;
-  plain.seed = asked.seed;
-  plain.equal_chunks = asked.equal_chunks;
-  return asked == plain ? "" : "mappings, disturbances and real data need messages";
+  return is_as_policies_see_it(point) && !asked.real_data
+             ? ""
+             : "mappings, disturbances and real data need messages";
 }
 
 }  // namespace
@@ -56,19 +51,13 @@ std::optional<Measurement> measure_fitted_case(const Case& point, const Calibrat
     const MethodKey method = method_on(structure, point);
     if (!structure.can_predict(method, scale)) continue;
     const Estimate estimate = structure.estimate(method, scale, point.bytes);
-    Measurement measured;
-    measured.latency_ns.push_back(std::llround(estimate.time.count() * 1e9));
-    measured.played = fmt::format("{} (by the fit)", point.algorithm);
-    Exact exact;
-    exact.time = estimate.time;
-    exact.engine = "model";
-    exact.why = fmt::format(
-        "the constants of the file's {} network, fitted to {}; 80 % within {} to {}{}{}",
-        network_model(structure.interconnect()).name, structure.basis(), to_string(estimate.low),
-        to_string(estimate.high),
-        estimate.extrapolates.empty() ? "" : "; extrapolates: ", estimate.extrapolates);
-    measured.exact = exact;
-    return measured;
+    return modelled(
+        estimate.time, fmt::format("{} (by the fit)", point.algorithm),
+        fmt::format(
+            "the constants of the file's {} network, fitted to {}; 80 % within {} to {}{}{}",
+            network_model(structure.interconnect()).name, structure.basis(),
+            to_string(estimate.low), to_string(estimate.high),
+            estimate.extrapolates.empty() ? "" : "; extrapolates: ", estimate.extrapolates));
   }
   why_not = fmt::format("it does not know what '{}' plays there", point.algorithm);
   return {};

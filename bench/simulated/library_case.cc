@@ -4,8 +4,6 @@
 // The names are those of NCCL's algorithms: "nccl" is its own choice, "nccl:ring", "nccl:tree",
 // "nccl:nvls", "nccl:nvls-tree" force one, and "nvls-tree" is the last of them, which nothing but
 // NCCL has.
-#include <cmath>
-
 #include <fmt/format.h>
 
 #include "bench/simulated/team.h"
@@ -52,15 +50,8 @@ Measurement measure_library_case(const Case& point, const Machine& machine) {
   const int nodes = nodes_of(machine.topology.layout(), point.workers);
   const NcclInputs inputs = nccl_inputs(machine, point.workers, nodes);
   const LibraryPlay play = library_choice(inputs, library_question(point));
-  Measurement measured;
-  measured.latency_ns.push_back(std::llround(play.time.count() * 1e9));
-  measured.played = "nccl: " + to_string(play);
-  Exact exact;
-  exact.time = play.time;
-  exact.engine = "model";
-  exact.why = "what the library's kernels do is no schedule of messages";
-  measured.exact = exact;
-  return measured;
+  return modelled(play.time, "nccl: " + to_string(play),
+                  "what the library's kernels do is no schedule of messages");
 }
 
 }  // namespace collbench

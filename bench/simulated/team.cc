@@ -72,18 +72,6 @@ Outcome predicted(Scenario scenario) {
   return simulate(scenario, Engine::model);
 }
 
-/// Whether a policy, which knows nothing else, predicts the case as it is: then only the best of
-/// its candidates need another look.
-bool is_as_policies_see_it(const Case& point) {
-  Simulated plain;
-  plain.topology = point.simulated.topology;
-  plain.engine = point.simulated.engine;
-  plain.real_data = point.simulated.real_data;
-  plain.seed = point.simulated.seed;
-  plain.equal_chunks = point.simulated.equal_chunks;
-  return point.simulated == plain && point.groups.empty();
-}
-
 /// A candidate of `auto` with its predicted time.
 struct Finalist {
   std::string name;
@@ -146,6 +134,28 @@ Exact exact_of(const Scenario& scenario, const Outcome& outcome) {
 bool is_in_network(const std::string& name, const Machine& machine) {
   const std::optional<InNetwork>& switches = machine.costs.in_network;
   return switches && switches->name == name;
+}
+
+bool is_as_policies_see_it(const Case& point) {
+  Simulated plain;
+  plain.topology = point.simulated.topology;
+  plain.engine = point.simulated.engine;
+  plain.real_data = point.simulated.real_data;
+  plain.seed = point.simulated.seed;
+  plain.equal_chunks = point.simulated.equal_chunks;
+  return point.simulated == plain && point.groups.empty();
+}
+
+Measurement modelled(Seconds time, std::string played, std::string why) {
+  Measurement measured;
+  measured.latency_ns.push_back(std::llround(time.count() * 1e9));
+  measured.played = std::move(played);
+  Exact exact;
+  exact.time = time;
+  exact.engine = "model";
+  exact.why = std::move(why);
+  measured.exact = std::move(exact);
+  return measured;
 }
 
 const Machine& CaseBinder::machine_of(const Case& point) {
@@ -261,16 +271,10 @@ std::optional<Measurement> CaseBinder::measure_modelled(const Case& point, std::
   require(point.collective == CollectiveKind::all_reduce,
           fmt::format("{}: switches add whole vectors; it has no {}", point.algorithm,
                       to_string(point.collective)));
-  const Prediction prediction = predict_in_network(machine, point.workers, point.bytes);
-  Measurement measured;
-  measured.latency_ns.push_back(std::llround(prediction.time().count() * 1e9));
-  measured.played = fmt::format("{} (switches add)", point.algorithm);
-  Exact exact;
-  exact.time = prediction.time();
-  exact.engine = "model";
-  exact.why = "what switches add is no schedule of messages";
-  exact.rounds = 1;
-  measured.exact = exact;
+  Measurement measured = modelled(predict_in_network(machine, point.workers, point.bytes).time(),
+                                  fmt::format("{} (switches add)", point.algorithm),
+                                  "what switches add is no schedule of messages");
+  measured.exact->rounds = 1;
   return measured;
 }
 

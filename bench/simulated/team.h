@@ -28,6 +28,13 @@ struct BoundCase {
 /// Whether it is the name of what the machine's switches do ("nvls").
 bool is_in_network(const std::string& name, const Machine& machine);
 
+/// Whether a policy, which knows nothing else, predicts the case as it is: then only the best of
+/// its candidates need another look.
+bool is_as_policies_see_it(const Case& point);
+
+/// What a model says, which plays no messages, as a measurement; `why` it was asked.
+Measurement modelled(Seconds time, std::string played, std::string why);
+
 /// Reads machines and binds cases to them. Thread safety: belongs to one thread.
 class CaseBinder {
  public:
