@@ -166,6 +166,14 @@ std::vector<std::string> split_at(std::string_view text, char separator) {
   }
 }
 
+void for_each_line(std::string_view text, const std::function<void(std::string_view line)>& take) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    take(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
 std::vector<std::string_view> split_at_blanks(std::string_view text) {
   std::vector<std::string_view> words;
   for (text = trimmed(text); !text.empty(); text = trimmed(text)) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -60,6 +61,8 @@ std::vector<int> parse_cpu_list(const std::string& label, const std::string& tex
 std::string_view trimmed(std::string_view text);
 /// The parts of `text` between separators: one if there is none in it.
 std::vector<std::string> split_at(std::string_view text, char separator);
+/// Gives each line of `text` without its end.
+void for_each_line(std::string_view text, const std::function<void(std::string_view line)>& take);
 /// The words of `text` between any number of blanks and tabs.
 std::vector<std::string_view> split_at_blanks(std::string_view text);
 

@@ -17,6 +17,7 @@
 #include "bench/foreign/foreign_readers.h"
 #include "core/error.h"
 #include "core/parse.h"
+#include "core/plain_text.h"
 
 namespace collbench {
 namespace {
@@ -70,11 +71,7 @@ RowColumns imb_columns(const Words& heading) {
 std::string bare_name(std::string_view name) {
   if (name.starts_with("MPI_")) name.remove_prefix(4);
   if (name.ends_with('.')) name.remove_suffix(1);
-  std::string bare(name);
-  for (char& letter : bare) {
-    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  }
-  return bare;
+  return lower_case(name);
 }
 
 class MpiBenchmarks {

@@ -2,7 +2,6 @@
 // tensors which others wait for. Source of the form: horovod/horovod, common/stall_inspector.cc of
 // 0.18 to 0.28 ("Missing ranks:" or "Stalled ranks:", then "RANK: [tensor, ...]") and
 // common/operations.cc before ("tensor [missing ranks: 1, 3]").
-#include <algorithm>
 #include <map>
 
 #include <fmt/format.h>
@@ -68,11 +67,7 @@ bool has_horovod_stall(std::string_view output) { return output.find(stall_mark)
 
 void read_horovod_stall(std::string_view text, const std::string&, JobLog& job) {
   StallReader reader;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    reader.take(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  for_each_line(text, [&](std::string_view line) { reader.take(line); });
   reader.finish(job);
 }
 

@@ -2,13 +2,13 @@
 // few seconds.
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "bench/logs/json_members.h"
 #include "bench/logs/log_readers.h"
+#include "core/parse.h"
 #include "core/plain_text.h"
 
 namespace collbench {
@@ -51,12 +51,6 @@ constexpr std::array<InspectorNumber, 8> inspector_numbers = {
      {"coll_exec_time_us", &InspectorLine::time_us},
      {"coll_algobw_gbs", &InspectorLine::rate_gbs}}};
 
-double as_number(std::string_view text) {
-  double value = unknown_time;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? value : unknown_time;
-}
-
 void take_member(std::string_view key, std::string_view value, InspectorLine& line) {
   if (value == "{") {
     if (key == "coll_perf") line.is_collective = true;
@@ -67,11 +61,12 @@ void take_member(std::string_view key, std::string_view value, InspectorLine& li
   for (const InspectorText& text : inspector_texts) {
     if (key == text.name) line.*text.member = value;
   }
-  for (const InspectorNumber& number : inspector_numbers) {
-    if (key == number.name) line.*number.member = as_number(value);
+  const auto number = [&] { return number_in(value).value_or(unknown_time); };
+  for (const InspectorNumber& known : inspector_numbers) {
+    if (key == known.name) line.*known.member = number();
   }
-  if (key == "kernel_start_ts") line.kernel_start = std::fmin(line.kernel_start, as_number(value));
-  if (key == "kernel_stop_ts") line.kernel_stop = std::fmax(line.kernel_stop, as_number(value));
+  if (key == "kernel_start_ts") line.kernel_start = std::fmin(line.kernel_start, number());
+  if (key == "kernel_stop_ts") line.kernel_stop = std::fmax(line.kernel_stop, number());
 }
 
 bool is_whole(double value, double least, double most) {
@@ -183,13 +178,10 @@ class InspectorReader {
 void read_inspector(std::string_view text, const std::string& file, JobLog& job) {
   InspectorReader reader(file, job);
   bool any = false;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.find_first_not_of(" \t\r") == line.npos) continue;
+  for_each_line(text, [&](std::string_view line) {
+    if (line.find_first_not_of(" \t\r") == line.npos) return;
     any = reader.take(line) || any;
-  }
+  });
   if (!any) job.note_once(file + ": no record of NCCL Inspector in it can be used");
 }
 

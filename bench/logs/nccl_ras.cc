@@ -1,6 +1,5 @@
 // The status that NCCL's RAS gives, as JSON or as the text for people: how many collectives each
 // rank has issued. Source of the text's form: NVIDIA/nccl 2.30, src/ras/client_support.cc.
-#include <algorithm>
 #include <optional>
 #include <set>
 
@@ -203,16 +202,12 @@ void read_nccl_ras_text(std::string_view text, const std::string& file, JobLog& 
   RasText status(job);
   const std::size_t begin = text.find("Communicators...");
   require(begin != text.npos, file + ": a status of NCCL's RAS has 'Communicators...'");
-  text.remove_prefix(begin);
   bool warned = false;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
+  for_each_line(text.substr(begin), [&](std::string_view line) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     status.take_line(line);
     warned = warned || line == "Warnings";
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  });
   status.end_counts();
   if (!warned) ++job.left_out["ends of RAS texts that were cut short"];
   if (job.issued.empty() && job.missing_ranks.empty()) {

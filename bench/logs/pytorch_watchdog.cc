@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "bench/foreign/launcher_tags.h"
+#include "bench/logs/log_json.h"
 #include "bench/logs/log_readers.h"
 #include "core/parse.h"
 #include "core/plain_text.h"
@@ -37,16 +38,8 @@ std::optional<std::int64_t> number_behind(std::string_view text, std::string_vie
 
 /// "[0, 3, 12]" at the first bracket.
 std::vector<int> listed_ranks(std::string_view text) {
-  const std::size_t open = text.find('[');
-  std::vector<int> ranks;
-  if (open == text.npos) return ranks;
-  text = text.substr(open + 1, text.find(']', open) - open - 1);
-  for (const std::string& word : split_at(text, ',')) {
-    if (const auto rank = small_integer_in(trimmed(word), 0, most_watched_ranks)) {
-      ranks.push_back(*rank);
-    }
-  }
-  return ranks;
+  const std::size_t open = std::min(text.find('['), text.size());
+  return ranks_in_text(text.substr(open, text.find(']', open) - open));
 }
 
 /// The process group before a message, "[PG ID 1 PG GUID 5(tp) Rank 3]" or of older versions
@@ -339,16 +332,13 @@ bool has_watchdog(std::string_view output) {
 
 void read_pytorch_watchdog(std::string_view text, const std::string& file, JobLog& job) {
   WatchdogReader reader(file, job);
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
+  for_each_line(text, [&](std::string_view line) {
     if (line.find('\x1b') == line.npos) {
       reader.take(line);
     } else {
       reader.take(without_terminal_codes(line));
     }
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  });
   reader.finish();
 }
 
