@@ -171,18 +171,15 @@ std::vector<NamedTimes> read_csv_times(std::string_view text, const TimesColumns
 }
 
 constexpr std::array<TimesFormat, 6> times_rows = {{
-    {"nccl-tests", "text and JSON of nccl-tests and rccl-tests", "mean", false, read_nccl_times},
-    {"osu", "tables of the OSU Micro-Benchmarks", "mean", false, read_mpi_times},
-    {"imb", "tables of the Intel MPI Benchmarks", "mean", false, read_mpi_times},
-    {"gbench", "Google Benchmark's JSON or console table", "mean", false, read_gbench_times},
-    {"hyperfine", "hyperfine's --export-json", "", false, read_hyperfine_times},
-    {"csv", "a column of names, one of times, and one of units (else seconds)", "", true,
-     read_csv_times},
+    {"nccl-tests", "mean", false, read_nccl_times},
+    {"osu", "mean", false, read_mpi_times},
+    {"imb", "mean", false, read_mpi_times},
+    {"gbench", "mean", false, read_gbench_times},
+    {"hyperfine", "", false, read_hyperfine_times},
+    {"csv", "", true, read_csv_times},
 }};
 
 }  // namespace
-
-std::span<const TimesFormat> times_formats() { return times_rows; }
 
 TimesRequest parse_times_request(const std::string& label, const std::string& text) {
   const std::string name = text.substr(0, text.find(':'));

@@ -5,7 +5,6 @@
 // size, rank or operator: a name is all that a case has.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,7 +19,6 @@ struct NamedTimes {
 
 struct TimesFormat {
   std::string_view name;       // "osu"
-  std::string_view summary;    // "tables of the OSU Micro-Benchmarks"
   std::string_view statistic;  // what one time is: "mean"; empty: a sample
   bool takes_columns = false;  // "csv:name,value"
   /// `place` leads messages. `columns` are of the request.
@@ -28,10 +26,8 @@ struct TimesFormat {
                                   const std::string& place);
 };
 
-/// nccl-tests, osu, imb, gbench, hyperfine, csv.
-std::span<const TimesFormat> times_formats();
-
-/// A format and, of csv, its columns: of names, of times, and (optional) of units.
+/// One of nccl-tests, osu, imb, gbench, hyperfine and csv, and, of csv, its columns: of names, of
+/// times, and (optional) of units.
 struct TimesRequest {
   const TimesFormat* format = nullptr;
   std::vector<std::string> columns = {};

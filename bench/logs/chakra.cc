@@ -132,7 +132,6 @@ GraphNode read_node(std::string_view bytes) {
     if (field.number == 2) name = field.bytes;
     if (field.number == 3) type = static_cast<std::int64_t>(field.value);
     if (field.number == 4 || field.number == 5) add_needs(field, node);
-    if (field.number == 7) node.duration_us = static_cast<double>(field.value);
     if (field.number != 10) continue;
     const ChakraAttribute attribute = read_attribute(field.bytes);
     if (attribute.name == "comm_type") comm_type = attribute.integer;

@@ -13,19 +13,19 @@ namespace {
 
 constexpr std::int64_t large_for_ll = 4 << 20;
 
-std::string ranks_in_words(const JobLog& job, const JobRanks& ranks, const std::vector<int>& some) {
-  if (some.size() == 1) return ranks.name(job, some.front());
+std::string ranks_in_words(const JobRanks& ranks, const std::vector<int>& some) {
+  if (some.size() == 1) return ranks.name(some.front());
   return fmt::format("ranks {}", fmt::join(some, ", "));
 }
 
-void find_late(const JobLog& job, const JobRanks& ranks, JobVerdict& verdict) {
+void find_late(const JobRanks& ranks, JobVerdict& verdict) {
   const Lateness& late = verdict.lateness;
   if (late.late.empty()) return;
   verdict.causes.push_back(
       {&cause("straggler"),
        fmt::format("{} came last in {} of the {} operations with noticeable waiting ({} compared), "
                    "and hardly waited; waiting is {:.0f} % of the transfers{}",
-                   ranks_in_words(job, ranks, late.late), late.blamed, late.waited, late.operations,
+                   ranks_in_words(ranks, late.late), late.blamed, late.waited, late.operations,
                    100 * late.waiting_share, late.sporadic() ? "; late now and then" : ""),
        // The chance that ranks are last by turns in this way is small; the rest is what is behind
        // it.
@@ -66,7 +66,7 @@ void find_standstill(const JobLog& job, const JobRanks& ranks, JobVerdict& verdi
   if (still.sequence) {
     seen = fmt::format("collective {} of '{}' has not ended", *still.sequence, still.communicator);
     if (!still.missing.empty()) {
-      seen += "; not issued by " + ranks_in_words(job, ranks, still.missing);
+      seen += "; not issued by " + ranks_in_words(ranks, still.missing);
     } else if (still.mismatches.empty()) {
       seen += "; all ranks whose logs are here are in it: the network or a kernel hangs";
     }
@@ -78,7 +78,7 @@ void find_standstill(const JobLog& job, const JobRanks& ranks, JobVerdict& verdi
     }
   } else if (!still.behind.empty()) {
     seen = fmt::format("{} issued fewer collectives than the others",
-                       ranks_in_words(job, ranks, still.behind));
+                       ranks_in_words(ranks, still.behind));
   }
   if (!job.missing_ranks.empty()) {
     const std::set<int> missing(job.missing_ranks.begin(), job.missing_ranks.end());
@@ -159,7 +159,7 @@ void find_choices(const JobLog& job, JobVerdict& verdict) {
 
 void find_causes(JobLog& job, const JobRanks& ranks, JobVerdict& verdict) {
   find_standstill(job, ranks, verdict);
-  find_late(job, ranks, verdict);
+  find_late(ranks, verdict);
   find_slow_network(job, verdict);
   find_host_causes(job, verdict);
   find_choices(job, verdict);

@@ -188,12 +188,12 @@ int JobRanks::in_job(const LogRecord& record) const {
   return in_job(record.communicator, record.rank);
 }
 
-std::string JobRanks::name(const JobLog& job, int rank_in_job) const {
+std::string JobRanks::name(int rank_in_job) const {
   for (std::size_t c = 0; c < heard_.size(); ++c) {
     for (const auto& [rank, process] : process_of_[c]) {
       if (process < 0 || in_job(static_cast<int>(c), rank) != rank_in_job) continue;
       return fmt::format("rank {} ({})", rank_in_job,
-                         job.processes[static_cast<std::size_t>(process)].name);
+                         job_->processes[static_cast<std::size_t>(process)].name);
     }
   }
   return fmt::format("rank {}", rank_in_job);

@@ -73,7 +73,7 @@ class JobRanks {
     return heard_[static_cast<std::size_t>(communicator)];
   }
   /// "rank 2 (synth-b pid 7301)".
-  std::string name(const JobLog& job, int rank_in_job) const;
+  std::string name(int rank_in_job) const;
 
  private:
   const JobLog* job_;

@@ -19,7 +19,6 @@ struct GraphNode {
   LoggedKind kind = LoggedKind::other;
   std::int64_t bytes = 0;  // of a collective, or sent
   std::string group{};
-  double duration_us = unknown_time;
   std::vector<std::uint64_t> needs{};  // ids
 };
 

@@ -7,8 +7,8 @@
 namespace collbench {
 
 AllReduceCosts::AllReduceCosts(const std::string& topology, const std::string& algorithm,
-                               int workers, CollectiveKind collective)
-    : machine_(machine(topology, workers)) {
+                               int workers, CollectiveKind collective) {
+  machine(topology, workers);  // refuses what it does not seat
   point_.algorithm = algorithm;
   point_.backend = "sim";
   point_.workers = workers;

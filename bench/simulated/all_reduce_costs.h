@@ -38,7 +38,6 @@ class AllReduceCosts {
 
   Case point_;
   CaseBinder binder_;
-  Machine machine_;
   std::map<Bytes, Play> plays_;
 };
 

@@ -106,10 +106,9 @@ TEST(NamedTimesTest, NcclTestsHaveACaseForEachPlaceAndAWrongResultIsNoTime) {
 }
 
 TEST(NamedTimesTest, WhatIsNoTimeOrNotOfTheFormatIsRefused) {
-  for (const TimesFormat& format : times_formats()) {
-    const std::string request = std::string(format.name) + (format.takes_columns ? ":a,b" : "");
-    EXPECT_THAT(refusal_in(request, "Segmentation fault\n"), HasSubstr("out: ")) << format.name;
-    EXPECT_THAT(refusal_in(request, ""), HasSubstr("out: ")) << format.name;
+  for (const char* request : {"nccl-tests", "osu", "imb", "gbench", "hyperfine", "csv:a,b"}) {
+    EXPECT_THAT(refusal_in(request, "Segmentation fault\n"), HasSubstr("out: ")) << request;
+    EXPECT_THAT(refusal_in(request, ""), HasSubstr("out: ")) << request;
   }
   EXPECT_THAT(refusal_in("csv:a,b", "a,b\nx,0\n"), HasSubstr("the time of 'x' is 0 ns"));
   EXPECT_THAT(refusal_in("csv:a,b", "a,b\n,1\n"), HasSubstr("a case without a name"));
