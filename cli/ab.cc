@@ -1,7 +1,6 @@
 // `collbench ab`: two versions, of collbench or of any benchmark, measured in turn, and the
 // verdict.
 #include <chrono>
-#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -13,6 +12,7 @@
 #include "cli/gate_options.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/output_file.h"
 #include "core/stop_request.h"
 
 namespace collbench {
@@ -53,10 +53,7 @@ constexpr OptionRow ab_rows[] = {
 class KeptRecords {
  public:
   explicit KeptRecords(const std::string& folder) : folder_(folder) {
-    if (folder_.empty()) return;
-    std::error_code failure;
-    std::filesystem::create_directories(folder_, failure);
-    if (failure) throw Unavailable("cannot make '" + folder_ + "': " + failure.message());
+    if (!folder_.empty()) make_folder(folder_);
   }
   void add(const AbTask& task, const RecordFile& file) {
     if (folder_.empty()) return;

@@ -5,7 +5,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <streambuf>
+#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -179,6 +181,12 @@ void write_file(const std::string& path, std::string_view text) {
   OutputFile file(path);
   file.stream() << text;
   file.commit();
+}
+
+void make_folder(const std::string& path) {
+  std::error_code failure;
+  std::filesystem::create_directories(path, failure);
+  if (failure) throw Unavailable("cannot make the folder '" + path + "': " + failure.message());
 }
 
 }  // namespace collbench

@@ -50,4 +50,7 @@ bool is_unfinished_output(std::string_view name);
 /// The same for a text that is there already.
 void write_file(const std::string& path, std::string_view text);
 
+/// Makes a folder and those above it where they are not there. Throws Unavailable if it cannot.
+void make_folder(const std::string& path);
+
 }  // namespace collbench

@@ -240,14 +240,11 @@ CheckpointFolder::CheckpointFolder(std::string path, int keep)
     : path_(std::move(path)), keep_(keep) {}
 
 void CheckpointFolder::save(std::string_view file, std::int64_t step) const {
-  std::error_code failed;
-  fs::create_directories(path_, failed);
-  if (failed) {
-    throw Unavailable(fmt::format("cannot make the folder '{}': {}", path_, failed.message()));
-  }
+  make_folder(path_);
   const std::string name = fmt::format("{}{:09}{}", prefix, step, suffix);
   write_file(fmt::format("{}/{}", path_, name), file);
   std::map<std::int64_t, std::string> files = files_in(path_);
+  std::error_code failed;
   while (std::ssize(files) > keep_) {
     fs::remove(files.begin()->second, failed);
     files.erase(files.begin());

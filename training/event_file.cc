@@ -2,13 +2,13 @@
 
 #include <chrono>
 #include <cstring>
-#include <filesystem>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "core/crc32c.h"
 #include "core/error.h"
+#include "core/output_file.h"
 
 namespace collbench {
 namespace {
@@ -56,8 +56,7 @@ std::string event_at(double time) { return key(1, eight_bytes) + little_endian(t
 }  // namespace
 
 EventFile::EventFile(const std::string& folder) {
-  std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
+  make_folder(folder);
   char host[256] = "unknown";
   gethostname(host, sizeof host - 1);
   const double now = wall_time();

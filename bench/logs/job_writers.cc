@@ -2,7 +2,6 @@
 // by another, and verdicts can be tried on jobs with a known truth.
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <map>
 #include <numeric>
 
@@ -12,7 +11,6 @@
 
 #include "bench/logs/job_report.h"
 #include "bench/logs/operations.h"
-#include "core/error.h"
 #include "core/output_file.h"
 
 namespace collbench {
@@ -27,14 +25,6 @@ constexpr std::array<std::string_view, 9> inspector_kinds = {
 constexpr std::array<std::string_view, 9> recorder_kinds = {
     "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce",
     "all_to_all", "barrier",    "send",           "other"};
-
-void make_folder(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) {
-    throw Unavailable(fmt::format("cannot make the folder '{}': {}", folder, error.message()));
-  }
-}
 
 /// The records of each rank of the job.
 std::map<int, std::vector<const LogRecord*>> records_by_rank(const JobLog& job,
