@@ -186,7 +186,7 @@ class CudaWorld::Parts {
       for (const CudaPlace& to : places_) {
         const int a = from.device;
         const int b = to.device;
-        if (a == b || !options_.peer_access || !sees(a, b) || !sees(b, a)) continue;
+        if (a == b || !sees(a, b) || !sees(b, a)) continue;
         check_cuda(cudaSetDevice(a), "cudaSetDevice");
         const cudaError_t error = cudaDeviceEnablePeerAccess(b, 0);
         if (error == cudaErrorPeerAccessAlreadyEnabled) {

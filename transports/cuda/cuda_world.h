@@ -38,8 +38,7 @@ CudaExecutor parse_cuda_executor(std::string_view name);
 struct CudaWorldOptions {
   std::vector<int> devices;  // of each rank, by CUDA's numbers
   CudaExecutor executor = CudaExecutor::automatic;
-  Seconds timeout{60};      // for one collective of the persistent kernel
-  bool peer_access = true;  // false: between devices everything goes through host memory
+  Seconds timeout{60};  // for one collective of the persistent kernel
 };
 
 /// One collective of all ranks. `key` tells apart the schedules of one world: equal keys, counts,
