@@ -47,9 +47,6 @@ constexpr Bytes operator""_MiB(unsigned long long n) {
 constexpr Bytes operator""_GiB(unsigned long long n) {
   return {static_cast<std::int64_t>(n) << 30};
 }
-constexpr Bandwidth operator""_Gbps(unsigned long long n) {
-  return {static_cast<double>(n) * 1e9 / 8};
-}
 }  // namespace literals
 
 /// "64 KiB", "1.5 MiB", "1000 B": the largest binary unit that keeps the number exact to 3 digits.

@@ -124,7 +124,6 @@ TEST(ToStringTest, RoundedSizesHaveThreeDigits) {
 
 TEST(ToStringTest, RatesAreDecimalAndTimesScaled) {
   EXPECT_EQ(to_string(Bandwidth{12.5e9}), "12.5 GB/s");
-  EXPECT_EQ(to_string(100_Gbps), "12.5 GB/s");
   EXPECT_EQ(to_string(Bandwidth{999}), "999 B/s");
   EXPECT_EQ(to_string(Seconds{4.2e-6}), "4.2 us");
   EXPECT_EQ(to_string(Seconds{1.3e-3}), "1.3 ms");
