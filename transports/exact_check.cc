@@ -233,21 +233,20 @@ std::int64_t CheckInputs::count_wrong_results(Region vector, Elements part) cons
   return count_unlike_tile(vector, part, result_);
 }
 
-std::uint64_t hash_bits(Region region) {
+std::uint64_t hash_bits(std::span<const std::byte> bits) {
   constexpr std::size_t lanes = 4;  // independent chains, so that memory is the limit
   std::uint64_t state[lanes] = {1, 2, 3, 4};
-  const auto bytes = static_cast<std::size_t>(region.size().count);
   std::size_t at = 0;
-  for (; at + 8 * lanes <= bytes; at += 8 * lanes) {
+  for (; at + 8 * lanes <= bits.size(); at += 8 * lanes) {
     std::uint64_t words[lanes];
-    std::memcpy(words, region.data + at, sizeof words);
+    std::memcpy(words, bits.data() + at, sizeof words);
     for (std::size_t i = 0; i < lanes; ++i) {
       state[i] = std::rotl((state[i] ^ words[i]) * 0x9e3779b97f4a7c15U, 29);
     }
   }
-  std::uint64_t hash = bytes;
+  std::uint64_t hash = bits.size();
   for (const std::uint64_t lane : state) hash = mix(hash ^ lane);
-  for (; at < bytes; ++at) hash = mix(hash ^ std::to_integer<std::uint64_t>(region.data[at]));
+  for (; at < bits.size(); ++at) hash = mix(hash ^ std::to_integer<std::uint64_t>(bits[at]));
   return hash;
 }
 

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "algorithms/collective.h"
@@ -74,7 +75,11 @@ class CheckInputs {
   Tile result_;
 };
 
-/// A hash of the region's bits, for comparing ranks.
-std::uint64_t hash_bits(Region region);
+/// A hash of the bits, for comparing ranks.
+std::uint64_t hash_bits(std::span<const std::byte> bits);
+inline std::uint64_t hash_bits(Region region) {
+  return hash_bits(
+      std::span<const std::byte>(region.data, static_cast<std::size_t>(region.size().count)));
+}
 
 }  // namespace collbench

@@ -1,5 +1,6 @@
 #include "training/data/dataset.h"
 
+#include <bit>
 #include <cmath>
 #include <numbers>
 #include <span>
@@ -9,6 +10,7 @@
 #include "core/available_memory.h"
 #include "core/error.h"
 #include "core/random.h"
+#include "transports/exact_check.h"
 
 namespace collbench {
 namespace {
@@ -39,15 +41,9 @@ std::vector<double> pattern(const SampleShape& shape, std::uint64_t seed, int la
 }  // namespace
 
 std::string digest_of(const Dataset& data) {
-  std::uint64_t hash = 14695981039346656037U;  // FNV-1a
-  const auto add = [&hash](const auto& values) {
-    for (const std::byte byte : std::as_bytes(std::span(values))) {
-      hash = (hash ^ std::to_integer<std::uint64_t>(byte)) * 1099511628211U;
-    }
-  };
-  add(data.images);
-  add(data.labels);
-  return fmt::format("{:016x}", hash);
+  const std::uint64_t images = hash_bits(std::as_bytes(std::span(data.images)));
+  const std::uint64_t labels = hash_bits(std::as_bytes(std::span(data.labels)));
+  return fmt::format("{:016x}", images ^ std::rotl(labels, 1));
 }
 
 Dataset synthetic_dataset(const SampleShape& shape, int classes, std::int64_t count,

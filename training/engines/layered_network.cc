@@ -2,44 +2,16 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <cstring>
+#include <span>
 
 #include "training/elements.h"
 #include "training/engines/aligned_array.h"
 #include "training/engines/layer.h"
 #include "training/engines/stage_chain.h"
+#include "transports/exact_check.h"
 
 namespace collbench {
 namespace {
-
-/// The bits of `bytes` bytes mixed 8 at a time, a bijection of the running value at each step
-/// (George Marsaglia's xorshift). Eight sequences side by side, so that the compiler uses vectors.
-std::uint64_t hash_of(const std::byte* data, std::size_t bytes) {
-  constexpr std::uint64_t odd = 0x9E3779B97F4A7C15;
-  constexpr std::size_t lanes = 8;
-  std::uint64_t hashes[lanes];
-  for (std::size_t i = 0; i < lanes; ++i) hashes[i] = odd * (i + 1) ^ bytes;
-  const auto mix = [&hashes](const std::uint64_t* words) {
-    for (std::size_t i = 0; i < lanes; ++i) hashes[i] ^= words[i];
-    for (std::uint64_t& hash : hashes) hash ^= hash << 13;
-    for (std::uint64_t& hash : hashes) hash ^= hash >> 7;
-    for (std::uint64_t& hash : hashes) hash ^= hash << 17;
-  };
-  std::uint64_t words[lanes];
-  for (; bytes >= sizeof words; bytes -= sizeof words, data += sizeof words) {
-    std::memcpy(words, data, sizeof words);
-    mix(words);
-  }
-  std::memset(words, 0, sizeof words);
-  std::memcpy(words, data, bytes);
-  mix(words);
-  std::uint64_t hash = 0;
-  for (const std::uint64_t of_lane : hashes) {
-    hash = (hash ^ of_lane) * odd;
-    hash ^= hash >> 32;
-  }
-  return hash;
-}
 
 /// Softmax and sparse categorical cross-entropy, the end of every model, of one row of `classes`
 /// scores for each label: turns the scores into probabilities in place.
@@ -129,8 +101,8 @@ class LayeredNetwork final : public Network {
     return {parameters_.begin(), parameters_.end()};
   }
   std::uint64_t fingerprint(std::int64_t first, std::int64_t count) const override {
-    return hash_of(reinterpret_cast<const std::byte*>(parameters_.data() + first),
-                   static_cast<std::size_t>(count) * sizeof(T));
+    return hash_bits(
+        std::as_bytes(std::span(parameters_.data() + first, static_cast<std::size_t>(count))));
   }
 
  private:
