@@ -75,7 +75,7 @@ TEST_F(UsageTest, ALetterMeansTheSameInEveryCommand) {
     for (std::string line; std::getline(lines, line);) {
       const std::size_t comma = line.find(", --");
       if (!line.starts_with("  -") || comma != 4) continue;
-      const std::string name = line.substr(6, line.find_first_of(" \n", 6) - 6);
+      const std::string name = line.substr(6, line.find_first_of(" ,\n", 6) - 6);
       const auto [known, is_new] =
           meanings.try_emplace(line.substr(2, 2), name, command.empty() ? "run" : command[0]);
       EXPECT_EQ(known->second.first, name)
