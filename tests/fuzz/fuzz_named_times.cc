@@ -1,5 +1,6 @@
 // Fuzzes what `ab --read` reads: the first byte chooses the format, the rest is times of it or an
 // InvalidArgument.
+#include <array>
 #include <string>
 
 #include "tests/fuzz/fuzz_target.h"
@@ -10,11 +11,11 @@
 FUZZ_TARGET(named_times, input) {
   using namespace collbench;
   if (input.empty()) return;
-  const auto formats = times_formats();
-  const TimesFormat& format = formats[byte_of(input, 0) % formats.size()];
+  constexpr std::array<const char*, 6> formats = {"nccl-tests", "osu",       "imb",
+                                                  "gbench",     "hyperfine", "csv:name,time,unit"};
+  const std::string format = formats.at(byte_of(input, 0) % formats.size());
   const std::string_view text = input.substr(1);
-  TimesRequest request{&format, {}};
-  if (format.takes_columns) request.columns = {"name", "time", "unit"};
+  const TimesRequest request = parse_times_request("--read", format);
   try {
     for (const NamedTimes& one : read_named_times(request, text, "fuzz")) {
       if (one.name.empty() || one.ns.empty()) std::abort();
