@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "transports/cuda/driver.h"
 #include "transports/cuda/shared_library.h"
 
 namespace collbench {

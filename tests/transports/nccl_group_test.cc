@@ -10,6 +10,7 @@
 
 #include "algorithms/registry.h"
 #include "core/error.h"
+#include "transports/cuda/driver.h"
 #include "transports/cuda/placed_communicator.h"
 #include "transports/nccl/group.h"
 #include "transports/play/schedule_communicator.h"

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "transports/cuda/driver.h"
 
 namespace collbench {
 namespace {
@@ -80,24 +81,20 @@ class NcclBlackBox final : public NcclCommunicator {
   Rank rank() const override { return session_.options().rank; }
   int ranks() const override { return session_.options().ranks; }
   Seconds now() const override { return std::chrono::steady_clock::now().time_since_epoch(); }
-  GpuStream stream() const override { return stream_; }
 
   void all_reduce(Region in, Region out, ReduceOp op) override {
-    enqueue(in, out, op);
-    finish("ncclAllReduce");
-  }
-
-  void enqueue(Region in, Region out, ReduceOp op) override {
     require_alike(in, out);
     driver_.use(session_.options().device);
-    if (in.count == 0) return;
-    require_device_memory(in);
-    require_device_memory(out);
-    if (settings_.graph) {
-      driver_.launch(graph_of(in, out, op), stream_);
-    } else {
-      give(in, out, op);
+    if (in.count > 0) {
+      require_device_memory(in);
+      require_device_memory(out);
+      if (settings_.graph) {
+        driver_.launch(graph_of(in, out, op), stream_);
+      } else {
+        give(in, out, op);
+      }
     }
+    finish("ncclAllReduce");
   }
 
   void broadcast(Region region, Rank root) override {

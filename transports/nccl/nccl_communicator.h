@@ -8,7 +8,6 @@
 #include <memory>
 
 #include "transports/communicator.h"
-#include "transports/cuda/driver.h"
 #include "transports/nccl/session.h"
 
 namespace collbench {
@@ -19,11 +18,6 @@ class NcclCommunicator : public Communicator {
   /// Memory of this GPU; registered with NCCL if the settings say so. It must go before the
   /// communicator is used no more, and may go after it.
   virtual std::shared_ptr<std::byte> allocate(Bytes size) = 0;
-
-  /// Enqueues the all-reduce on stream(), for callers that order GPU work themselves. Does not
-  /// wait; errors show at the next call that does.
-  virtual void enqueue(Region in, Region out, ReduceOp op) = 0;
-  virtual GpuStream stream() const = 0;
 };
 
 /// Joins the other ranks, on the thread that will use it. Throws as NcclSession.
