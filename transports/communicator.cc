@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "transports/memory.h"
 
 namespace collbench {
 
@@ -43,6 +44,8 @@ void Communicator::perform(const Collective& collective, Region in, Region out, 
   }
   broadcast(out, collective.root);
 }
+
+std::shared_ptr<std::byte> Communicator::allocate(Bytes size) { return allocate_pages(size); }
 
 Communicator::Whole Communicator::whole_of(const Collective& collective, Region in,
                                            Region out) const {

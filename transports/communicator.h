@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -47,6 +48,9 @@ class Communicator {
   virtual void perform(const Collective& collective, Region in, Region out, ReduceOp op);
   /// Returns once every rank has called it.
   virtual void barrier() = 0;
+
+  /// Memory for regions. The default is that of the host, as allocate_pages() gives it.
+  virtual std::shared_ptr<std::byte> allocate(Bytes size);
 
   /// Nothing if the library does not predict. Moves no data; every rank calls it.
   virtual std::optional<Forecast> estimate(Region /*in*/, Region /*out*/, ReduceOp /*op*/) {

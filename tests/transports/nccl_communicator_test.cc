@@ -71,7 +71,7 @@ class NcclCommunicatorTest : public testing::Test {
 
 // A vector on the device of a communicator.
 struct DeviceVector {
-  DeviceVector(NcclCommunicator& communicator, std::int64_t n, float value)
+  DeviceVector(Communicator& communicator, std::int64_t n, float value)
       : count(n), memory(communicator.allocate({4 * n})) {
     fill(value);
   }
@@ -104,7 +104,7 @@ constexpr std::int64_t large = 300'000;  // more than the stand-in moves at once
 TEST_F(NcclCommunicatorTest, AddsUpInEveryMode) {
   for (const char* spec : {"nccl", "nccl:nonblocking", "nccl:graph", "nccl:register",
                            "nccl:parts=7", "nccl:graph:parts=3:nonblocking:register"}) {
-    const auto errors = run(4, spec, [&](NcclCommunicator& communicator) {
+    const auto errors = run(4, spec, [&](Communicator& communicator) {
       const DeviceVector in(communicator, large, term(communicator.rank()));
       const DeviceVector out(communicator, large, 0);
       for (int again = 0; again < 3; ++again) {
@@ -120,7 +120,7 @@ TEST_F(NcclCommunicatorTest, AddsUpInEveryMode) {
 }
 
 TEST_F(NcclCommunicatorTest, BroadcastsAndMeets) {
-  const auto errors = run(3, "nccl", [](NcclCommunicator& communicator) {
+  const auto errors = run(3, "nccl", [](Communicator& communicator) {
     const DeviceVector data(communicator, large, term(communicator.rank()));
     communicator.broadcast(data.region(), 2);
     EXPECT_TRUE(data.is(3));
@@ -136,7 +136,7 @@ TEST_F(NcclCommunicatorTest, PlaysEveryCollectiveWithEqualSharesAndOthers) {
     for (const std::int64_t count : {std::int64_t{1}, std::int64_t{900}, large + 1}) {
       for (const bool in_place : {true, false}) {
         const Collective collective{kind, has_root(kind) ? 1 : 0};
-        const auto errors = run(ranks, "nccl", [&](NcclCommunicator& communicator) {
+        const auto errors = run(ranks, "nccl", [&](Communicator& communicator) {
           const Rank rank = communicator.rank();
           const Elements before = elements_before(collective, rank, ranks, count);
           const Elements after = elements_after(collective, rank, ranks, count);
@@ -159,7 +159,7 @@ TEST_F(NcclCommunicatorTest, PlaysEveryCollectiveWithEqualSharesAndOthers) {
       }
     }
   }
-  const auto errors = run(2, "nccl:graph", [](NcclCommunicator& communicator) {
+  const auto errors = run(2, "nccl:graph", [](Communicator& communicator) {
     const DeviceVector data(communicator, 4, 1);
     communicator.perform({CollectiveKind::reduce}, data.region(),
                          communicator.rank() == 0 ? data.region() : data.region().part(0, 0),
@@ -169,7 +169,7 @@ TEST_F(NcclCommunicatorTest, PlaysEveryCollectiveWithEqualSharesAndOthers) {
 }
 
 TEST_F(NcclCommunicatorTest, TellsNcclsOwnEstimateWhereItCan) {
-  const auto errors = run(2, "nccl", [](NcclCommunicator& communicator) {
+  const auto errors = run(2, "nccl", [](Communicator& communicator) {
     const DeviceVector data(communicator, 20'000, 1);
     const auto estimate = communicator.estimate(data.region(), data.region(), ReduceOp::sum);
     ASSERT_TRUE(estimate.has_value());
@@ -178,20 +178,20 @@ TEST_F(NcclCommunicatorTest, TellsNcclsOwnEstimateWhereItCan) {
     EXPECT_TRUE(data.is(1));  // nothing was moved
   });
   EXPECT_THAT(errors, testing::Each(""));
-  run(2, "nccl:nonblocking", [](NcclCommunicator& communicator) {
+  run(2, "nccl:nonblocking", [](Communicator& communicator) {
     const DeviceVector data(communicator, 20'000, 1);
     EXPECT_FALSE(communicator.estimate(data.region(), data.region(), ReduceOp::sum));
   });
 }
 
 TEST_F(NcclCommunicatorTest, DescribesWhatWasForced) {
-  run(1, "nccl:channels=4:graph", [](NcclCommunicator& communicator) {
+  run(1, "nccl:channels=4:graph", [](Communicator& communicator) {
     EXPECT_EQ(communicator.description(), "NCCL 2.28.9, 4 channels, CUDA graph");
   });
 }
 
 TEST_F(NcclCommunicatorTest, ForgetsGraphsOfMemoryThatIsGone) {
-  const auto errors = run(2, "nccl:graph:register", [](NcclCommunicator& communicator) {
+  const auto errors = run(2, "nccl:graph:register", [](Communicator& communicator) {
     for (int again = 0; again < 5; ++again) {  // addresses are likely to come back
       const DeviceVector data(communicator, 1000, term(communicator.rank()));
       communicator.all_reduce(data.region(), data.region(), ReduceOp::sum);
@@ -202,7 +202,7 @@ TEST_F(NcclCommunicatorTest, ForgetsGraphsOfMemoryThatIsGone) {
 }
 
 TEST_F(NcclCommunicatorTest, RefusesMemoryOfTheHost) {
-  const auto errors = run(1, "nccl", [](NcclCommunicator& communicator) {
+  const auto errors = run(1, "nccl", [](Communicator& communicator) {
     float host = 1;
     const Region region{reinterpret_cast<std::byte*>(&host), 1, DataType::f32};
     communicator.all_reduce(region, region, ReduceOp::sum);
@@ -211,13 +211,13 @@ TEST_F(NcclCommunicatorTest, RefusesMemoryOfTheHost) {
 }
 
 TEST_F(NcclCommunicatorTest, SaysSoWhenMemoryRunsOut) {
-  const auto errors = run(1, "nccl", [](NcclCommunicator& communicator) {
+  const auto errors = run(1, "nccl", [](Communicator& communicator) {
     communicator.allocate(Bytes{std::int64_t{1} << 40});
   });
   EXPECT_THAT(errors[0], AllOf(HasSubstr("out of memory"), HasSubstr("use smaller vectors")));
 }
 
-void reduce_often(NcclCommunicator& communicator) {
+void reduce_often(Communicator& communicator) {
   const DeviceVector data(communicator, 1000, 1);
   for (int again = 0; again < 3; ++again) {
     communicator.all_reduce(data.region(), data.region(), ReduceOp::sum);
@@ -288,7 +288,7 @@ TEST_F(NcclCommunicatorTest, GivesNcclsWordsForACallThatFails) {
 
 TEST_F(NcclCommunicatorTest, StaysUnusableAfterItsFirstFailure) {
   set("STAND_IN_FAULT", "enqueue:0");
-  const auto errors = run(1, "nccl", [this](NcclCommunicator& communicator) {
+  const auto errors = run(1, "nccl", [this](Communicator& communicator) {
     const DeviceVector data(communicator, 10, 1);
     EXPECT_THROW(communicator.all_reduce(data.region(), data.region(), ReduceOp::sum),
                  TransportError);

@@ -38,7 +38,7 @@ class NcclGroupTest : public testing::Test {
   }
   void TearDown() override { ::unsetenv("STAND_IN_FAULT"); }
 
-  using Body = std::function<void(NcclGroup&, NcclCommunicator&, Communicator&)>;
+  using Body = std::function<void(NcclGroup&, Communicator&, Communicator&)>;
   // Runs body(group, on the GPU, on both) for every rank on threads; what they throw, "" for
   // nothing.
   static std::vector<std::string> run(int ranks, const Body& body) {
@@ -53,7 +53,7 @@ class NcclGroupTest : public testing::Test {
               make_schedule_communicator(make_schedule("ring", ranks),
                                          make_shm_endpoint({.world = world.get()}, rank), "host");
           auto gpu = group.join(rank);
-          NcclCommunicator& on_gpu = *gpu;
+          Communicator& on_gpu = *gpu;
           const auto both =
               make_placed_communicator(std::move(gpu), std::move(host), is_device_memory);
           body(group, on_gpu, *both);
@@ -70,7 +70,7 @@ class NcclGroupTest : public testing::Test {
 };
 
 TEST_F(NcclGroupTest, SumsOnGpusAndAveragesOnTheHost) {
-  const auto said = run(3, [](NcclGroup&, NcclCommunicator& gpu, Communicator& both) {
+  const auto said = run(3, [](NcclGroup&, Communicator& gpu, Communicator& both) {
     constexpr std::int64_t count = 1000;
     std::vector<float> values(count, static_cast<float>(both.rank() + 1));
     const auto memory = gpu.allocate({4 * count});
@@ -93,7 +93,7 @@ TEST_F(NcclGroupTest, SumsOnGpusAndAveragesOnTheHost) {
 
 TEST_F(NcclGroupTest, EndsTheWaitingOfAll) {
   ::setenv("STAND_IN_FAULT", "hang:1", 1);
-  const auto said = run(2, [](NcclGroup& group, NcclCommunicator& gpu, Communicator& both) {
+  const auto said = run(2, [](NcclGroup& group, Communicator& gpu, Communicator& both) {
     const auto memory = gpu.allocate({4000});
     const Region region{memory.get(), 1000, DataType::f32};
     std::thread failing([&] {

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "transports/cuda/cuda_call.h"
 #include "transports/cuda/cuda_error.h"
 #include "transports/cuda/devices.h"
 #include "transports/cuda/memory.h"
@@ -56,7 +57,7 @@ struct ProcessProgram {
   std::map<DeviceBases, std::shared_ptr<std::byte>> base_tables;
 };
 
-class CudaProcess final : public CudaProcessCommunicator {
+class CudaProcess final : public CudaCollectives {
  public:
   CudaProcess(const CudaProcessOptions& options, PlayedSchedules played, const std::string& name)
       : options_(options),
@@ -245,8 +246,9 @@ Bytes cuda_process_stage(int ranks, Bytes largest) {
   return Bytes{(largest.count + page_bytes - 1) / page_bytes * page_bytes} + cuda_flag_bytes(ranks);
 }
 
-std::unique_ptr<CudaProcessCommunicator> make_cuda_process_communicator(
-    const CudaProcessOptions& options, PlayedSchedules played, const std::string& name) {
+std::unique_ptr<Communicator> make_cuda_process_communicator(const CudaProcessOptions& options,
+                                                             PlayedSchedules played,
+                                                             const std::string& name) {
   require(options.executor != CudaExecutor::graph,
           "executor graph plays the ranks of one process: a graph does not wait for another one; "
           "use --executor persistent, or leave out --isolate");

@@ -9,20 +9,12 @@
 #include <memory>
 #include <string>
 
-#include "transports/cuda/cuda_call.h"
+#include "transports/communicator.h"
 #include "transports/cuda/cuda_world.h"
 #include "transports/cuda/neighbours.h"
 #include "transports/play/schedule_communicator.h"
 
 namespace collbench {
-
-/// Regions are memory that the communicator has given.
-class CudaProcessCommunicator : public CudaCollectives {
- public:
-  /// Zeroed memory of this rank's GPU. Freed when neither the caller nor any other rank uses it.
-  /// Throws as allocate_on_cuda().
-  virtual std::shared_ptr<std::byte> allocate(Bytes size) = 0;
-};
 
 /// The room that each rank needs for staging vectors of up to `largest`.
 Bytes cuda_process_stage(int ranks, Bytes largest);
@@ -34,8 +26,11 @@ struct CudaProcessOptions {
 };
 
 /// Collective. `name` is that of the schedule, for descriptions. Throws InvalidArgument for the
-/// executor that plays graphs: a graph cannot wait for another process.
-std::unique_ptr<CudaProcessCommunicator> make_cuda_process_communicator(
-    const CudaProcessOptions& options, PlayedSchedules played, const std::string& name);
+/// executor that plays graphs: a graph cannot wait for another process. Regions are memory that
+/// allocate() has given, zeroed and of this rank's GPU; it is freed when neither the caller nor any
+/// other rank uses it. allocate() throws as allocate_on_cuda().
+std::unique_ptr<Communicator> make_cuda_process_communicator(const CudaProcessOptions& options,
+                                                             PlayedSchedules played,
+                                                             const std::string& name);
 
 }  // namespace collbench

@@ -26,7 +26,7 @@ NcclGroup::NcclGroup(int ranks, const std::string& spec, Seconds timeout)
   options_.cancelled = [aborted = aborted_] { return aborted->load(); };
 }
 
-std::unique_ptr<NcclCommunicator> NcclGroup::join(Rank rank) const {
+std::unique_ptr<Communicator> NcclGroup::join(Rank rank) const {
   NcclOptions mine = options_;
   mine.rank = mine.device = rank;
   return make_nccl_communicator(mine);

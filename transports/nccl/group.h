@@ -19,7 +19,7 @@ class NcclGroup {
   NcclGroup(int ranks, const std::string& spec, Seconds timeout);
 
   /// Rank r's communicator, on GPU r; called by all ranks at once, each on its thread.
-  std::unique_ptr<NcclCommunicator> join(Rank rank) const;
+  std::unique_ptr<Communicator> join(Rank rank) const;
   /// Ends all waiting of the communicators, now and later. They may outlive the group.
   void abort();
 

@@ -51,7 +51,7 @@ struct Blocks {
   }
 };
 
-class NcclBlackBox final : public NcclCommunicator {
+class NcclBlackBox final : public Communicator {
  public:
   explicit NcclBlackBox(const NcclOptions& options)
       : driver_(CudaDriver::instance()),
@@ -343,7 +343,7 @@ class NcclBlackBox final : public NcclCommunicator {
 
 }  // namespace
 
-std::unique_ptr<NcclCommunicator> make_nccl_communicator(const NcclOptions& options) {
+std::unique_ptr<Communicator> make_nccl_communicator(const NcclOptions& options) {
   require(options.ranks >= 1 && options.rank >= 0 && options.rank < options.ranks,
           fmt::format("NCCL: rank {} of {} is out of range", options.rank, options.ranks));
   return std::make_unique<NcclBlackBox>(options);

@@ -12,16 +12,11 @@
 
 namespace collbench {
 
-/// Regions are memory that the rank's GPU can access; others are refused with InvalidArgument.
-class NcclCommunicator : public Communicator {
- public:
-  /// Memory of this GPU; registered with NCCL if the settings say so. It must go before the
-  /// communicator is used no more, and may go after it.
-  virtual std::shared_ptr<std::byte> allocate(Bytes size) = 0;
-};
-
-/// Joins the other ranks, on the thread that will use it. Throws as NcclSession.
-std::unique_ptr<NcclCommunicator> make_nccl_communicator(const NcclOptions& options);
+/// Joins the other ranks, on the thread that will use it. Throws as NcclSession. Regions are memory
+/// that the rank's GPU can access; others are refused with InvalidArgument. What allocate() gives
+/// is memory of this GPU, registered with NCCL if the settings say so; it must go before the
+/// communicator is used no more, and may go after it.
+std::unique_ptr<Communicator> make_nccl_communicator(const NcclOptions& options);
 
 /// NCCL's numbers for a type and an operator. Throw Unavailable for those that it lacks.
 int nccl_type(DataType type);

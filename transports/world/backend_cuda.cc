@@ -77,9 +77,7 @@ std::unique_ptr<Communicator> make_cuda_rank(const WorldSpec& spec, RankContext&
 }
 
 std::shared_ptr<std::byte> cuda_user_memory(const WorldSpec& spec, const RankContext& context) {
-  if (spec.isolate) {
-    return dynamic_cast<CudaProcessCommunicator&>(*context.communicator).allocate(spec.user_bytes);
-  }
+  if (spec.isolate) return context.communicator->allocate(spec.user_bytes);
   const int device = group_of(context)->options().devices[static_cast<std::size_t>(context.rank)];
   return allocate_on_cuda(device, spec.user_bytes);
 }

@@ -115,8 +115,7 @@ std::unique_ptr<Communicator> make_nccl_rank(const WorldSpec& spec, RankContext&
 }
 
 std::shared_ptr<std::byte> nccl_user_memory(const WorldSpec& spec, const RankContext& context) {
-  auto& nccl = dynamic_cast<NcclCommunicator&>(*context.communicator);
-  return nccl.allocate(spec.user_bytes);
+  return context.communicator->allocate(spec.user_bytes);
 }
 
 void upload(std::byte* to, const std::byte* from, Bytes size) {
