@@ -79,7 +79,7 @@ class GlooCommunicator : public Communicator {
     require_alike(in, out);
     if (out.count == 0) return;
     guard("all_reduce", [&] { all_reduce_->run(in, out, added(op)); });
-    if (op == ReduceOp::avg) divide(out);
+    if (op == ReduceOp::avg) divide(out, {op, ranks()});
   }
 
   void perform(const Collective& collective, Region in, Region out, ReduceOp op) override {
@@ -96,7 +96,7 @@ class GlooCommunicator : public Communicator {
               "all-gather takes counts");
         }
         guard("reduce_scatter", [&] { reduce_scatter_->run(in, out, added(op)); });
-        if (op == ReduceOp::avg) divide(out);
+        if (op == ReduceOp::avg) divide(out, {op, ranks()});
         return;
       case CollectiveKind::all_gather:
         return guard("allgather", [&] { all_gather(collective, whole, in, out); });
@@ -131,13 +131,6 @@ class GlooCommunicator : public Communicator {
   static ReduceOp added(ReduceOp op) { return op == ReduceOp::avg ? ReduceOp::sum : op; }
   static std::size_t bytes_of(Region region) {
     return static_cast<std::size_t>(region.size().count);
-  }
-
-  void divide(Region sums) const {
-    if (sums.count == 0) return;
-    const std::byte* const source = sums.data;
-    std::byte* const destination = sums.data;
-    reduce(sums.type, {ReduceOp::avg, ranks()}, {&source, 1}, {&destination, 1}, sums.count);
   }
 
   // What is only copied, is copied as bytes, of whatever type.
@@ -179,7 +172,7 @@ class GlooCommunicator : public Communicator {
     Region sums{out.data, in.count, in.type};
     if (rank() != root) sums.data = whole.vector != nullptr ? whole.vector : room_for(in);
     guard("reduce", [&] { gloo_reduce_to(context_, options_.timeout, root, in, sums, added(op)); });
-    if (op == ReduceOp::avg) divide(out);
+    if (op == ReduceOp::avg) divide(out, {op, ranks()});
   }
   std::byte* room_for(Region region) {
     room_.resize(std::max(room_.size(), bytes_of(region)));

@@ -106,6 +106,11 @@ void reduce(DataType type, Reduction reduction, std::span<const std::byte* const
   in_use().table->fold[static_cast<int>(type)][static_cast<int>(op)](arguments);
 }
 
+void divide(Region sums, Reduction reduction) {
+  const std::byte* const source = sums.data;
+  reduce(sums.type, reduction, {&source, 1}, {&sums.data, 1}, sums.count);
+}
+
 void copy(std::byte* destination, const std::byte* source, std::int64_t bytes, Stores stores) {
   if (bytes <= 0 || destination == source) return;
   if (stores == Stores::cached) {

@@ -32,6 +32,9 @@ void reduce(DataType type, Reduction reduction, std::span<const std::byte* const
             std::span<std::byte* const> destinations, std::int64_t count,
             Stores stores = Stores::cached);
 
+/// reduce() of one source in place: what is added up is divided.
+void divide(Region sums, Reduction reduction);
+
 /// Copies `bytes`; streaming stores when asked.
 void copy(std::byte* destination, const std::byte* source, std::int64_t bytes,
           Stores stores = Stores::cached);

@@ -86,7 +86,7 @@ class MpiCommunicator : public Communicator {
       check_mpi(MPI_Allreduce(from, to.data, count, type, operation, comm_), "MPI_Allreduce",
                 rank_);
     });
-    if (op == ReduceOp::avg) divide(out);
+    if (op == ReduceOp::avg) divide(out, {op, ranks_});
   }
 
   void perform(const Collective& collective, Region in, Region out, ReduceOp op) override {
@@ -126,13 +126,6 @@ class MpiCommunicator : public Communicator {
   }
 
  private:
-  void divide(Region sums) const {
-    if (sums.count == 0) return;
-    const std::byte* const source = sums.data;
-    std::byte* const destination = sums.data;
-    reduce(sums.type, {ReduceOp::avg, ranks_}, {&source, 1}, {&destination, 1}, sums.count);
-  }
-
   // Counts and places of shares are ints.
   static void require_count(std::int64_t count) {
     if (count <= std::numeric_limits<int>::max()) return;
@@ -185,7 +178,7 @@ class MpiCommunicator : public Communicator {
     if (in_place && out.count > 0) {
       std::memmove(out.data, to, static_cast<std::size_t>(out.size().count));
     }
-    if (op == ReduceOp::avg) divide(out);
+    if (op == ReduceOp::avg) divide(out, {op, ranks_});
   }
 
   void all_gather(const Collective& collective, const Whole& whole, Region in, Region out) {
@@ -216,7 +209,7 @@ class MpiCommunicator : public Communicator {
     check_mpi(MPI_Reduce(from, out.data, static_cast<int>(whole.count), mpi_type(in.type),
                          mpi_op(op), root, comm_),
               "MPI_Reduce", rank_);
-    if (op == ReduceOp::avg && rank_ == root) divide(out);
+    if (op == ReduceOp::avg && rank_ == root) divide(out, {op, ranks_});
   }
 
   // MPI counts elements in an int, so a larger region goes in several calls.

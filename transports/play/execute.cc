@@ -91,12 +91,8 @@ class PlanReplay {
         return true;
       }
       case Step::Kind::divide: {
-        std::byte* const data = region(step.to, step).data;
-        const std::byte* const source = data;
-        if (data != nullptr) {
-          collbench::reduce(plan_.type(), plan_.reduction(true), {&source, 1}, {&data, 1},
-                            step.count);
-        }
+        const Region sums = region(step.to, step);
+        if (sums.data != nullptr) divide(sums, plan_.reduction(true));
         return true;
       }
       case Step::Kind::send:

@@ -27,10 +27,7 @@ class HierarchicalCommunicator final : public Communicator {
     within_.all_reduce(in, out, part);
     if (across_ != nullptr) {
       across_->all_reduce(out, out, part);
-      if (op == ReduceOp::avg) {
-        const std::byte* source = out.data;
-        reduce(out.type, {ReduceOp::sum, ranks()}, {&source, 1}, {&out.data, 1}, out.count);
-      }
+      if (op == ReduceOp::avg) divide(out, {op, ranks()});
     }
     within_.broadcast(out, 0);
   }
