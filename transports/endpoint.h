@@ -38,6 +38,11 @@ struct Region {
   }
 };
 
+/// Whether they have a byte in common.
+inline bool overlap(Region a, Region b) {
+  return a.data < b.data + b.size().count && b.data < a.data + a.size().count;
+}
+
 /// An operator and what the finished fold is divided by (1, or the number of ranks for avg).
 struct Reduction {
   ReduceOp op = ReduceOp::sum;

@@ -20,10 +20,6 @@ std::span<const std::byte> bytes_of(const Region& region) {
   return {region.data, static_cast<std::size_t>(region.size().count)};
 }
 
-bool overlap(const Region& a, const Region& b) {
-  return a.data < b.data + b.size().count && b.data < a.data + a.size().count;
-}
-
 // What is sent before a message, in the byte order of the machine, which ranks have in common.
 struct Frame {
   std::uint64_t number = 0;  // of the message from its sender to its receiver

@@ -13,10 +13,6 @@ namespace {
 
 constexpr Rank own_term = -1;
 
-bool overlap(const Region& a, const Region& b) {
-  return a.data < b.data + b.size().count && b.data < a.data + a.size().count;
-}
-
 bool same(const Region& a, const Region& b) {
   return a.data == b.data && a.count == b.count && a.type == b.type;
 }

@@ -166,7 +166,7 @@ class MpiEndpoint final : public Endpoint {
 
   bool is_free(Region region) const {
     return std::ranges::none_of(transfers_, [&](const MessageTransfer& each) {
-      return touch(each.own, region) || touch(each.into, region);
+      return overlap(each.own, region) || overlap(each.into, region);
     });
   }
 

@@ -44,10 +44,6 @@ struct MessageTransfer {
   std::int64_t last_piece() const { return pieces_of(into.size().count) - 1; }
 };
 
-inline bool touch(Region a, Region b) {
-  return a.data < b.data + b.size().count && b.data < a.data + a.size().count;
-}
-
 /// Memory for one piece at a time, the last given back first: it is in the cache still. Most
 /// messages are short, and a large piece's memory may be one huge page.
 class PieceMemory {
