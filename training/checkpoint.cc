@@ -31,28 +31,17 @@ constexpr std::size_t checksum_digits = no_checksum.size();
 constexpr std::string_view prefix = "step-";
 constexpr std::string_view suffix = ".safetensors";
 
-/// One tensor of the file and where its values stand in the state.
-struct StateSlice {
-  std::string name;
-  std::int64_t first;
-  std::int64_t count;
-};
-
 /// Each vector of the state, with the tensors into which the file divides it.
 template <class State, class Visit>
 void visit_vectors(const TrainingPlan& plan, State& state, Visit visit) {
   const std::vector<Tensor> tensors = tensors_of(plan.model);
-  const auto parts = [](const std::vector<Tensor>& all, const std::string& lead) {
-    std::vector<StateSlice> out;
-    for (const Tensor& tensor : all)
-      out.push_back({lead + tensor.name, tensor.first, tensor.count});
-    return out;
-  };
-  visit(parts(tensors, ""), state.parameters);
-  visit(parts(statistics_of(plan.model), ""), state.statistics);
+  visit(tensors, state.parameters);
+  visit(statistics_of(plan.model), state.statistics);
   const std::vector<std::string> slots = slot_names(plan.optimizer);
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    visit(parts(tensors, "optimizer/" + slots[i] + "/"), state.optimizer.slots.at(i));
+    std::vector<Tensor> parts = tensors;
+    for (Tensor& part : parts) part.name = "optimizer/" + slots[i] + "/" + part.name;
+    visit(parts, state.optimizer.slots.at(i));
   }
 }
 
@@ -173,14 +162,13 @@ std::string encode_checkpoint(const TrainingPlan& plan, const TrainingState& sta
   if (!counts.empty()) file.metadata["buckets"] = fmt::format("{}", fmt::join(counts, ","));
   file.metadata["finished"] = state.finished ? "yes" : "no";
   std::deque<std::string> memory;  // whose elements stay where they are
-  visit_vectors(
-      plan, state, [&](const std::vector<StateSlice>& parts, const std::vector<double>& all) {
-        for (const StateSlice& part : parts) {
-          std::string& bytes = memory.emplace_back(part.count * size_of(plan.type), '\0');
-          set_values(region_of(bytes, plan.type), std::span(all).subspan(part.first, part.count));
-          file.tensors.push_back({part.name, plan.type, {part.count}, memory.back()});
-        }
-      });
+  visit_vectors(plan, state, [&](const std::vector<Tensor>& parts, const std::vector<double>& all) {
+    for (const Tensor& part : parts) {
+      std::string& bytes = memory.emplace_back(part.count * size_of(plan.type), '\0');
+      set_values(region_of(bytes, plan.type), std::span(all).subspan(part.first, part.count));
+      file.tensors.push_back({part.name, plan.type, {part.count}, memory.back()});
+    }
+  });
   file.metadata["crc32c"] = no_checksum;
   std::string text = encode_safetensors(file);
   const std::size_t place = checksum_place(text).value();
@@ -215,11 +203,11 @@ TrainingState decode_checkpoint(std::string_view text, const TrainingPlan& plan,
   state.finished = metadata.text_of("finished") == "yes";
   state.optimizer.slots.resize(slot_names(plan.optimizer).size());
   std::size_t expected = 0;
-  visit_vectors(plan, state, [&](const std::vector<StateSlice>& parts, std::vector<double>& all) {
+  visit_vectors(plan, state, [&](const std::vector<Tensor>& parts, std::vector<double>& all) {
     expected += parts.size();
     if (!parts.empty())
       all.resize(static_cast<std::size_t>(parts.back().first + parts.back().count));
-    for (const StateSlice& part : parts) {
+    for (const Tensor& part : parts) {
       const StoredTensor* tensor = file.find(part.name);
       require(tensor != nullptr, fmt::format("{} lacks the tensor '{}'", name, part.name));
       require(tensor->type == plan.type && tensor->shape == std::vector{part.count},
