@@ -114,10 +114,8 @@ void train_with_servers(const Settings& settings, const TrainingPlan& plan, cons
   const ServerLink link = server_link(network_of, 0, step.workers, size);
   run.network = fmt::format("{}, each with {} and {}", counted(servers, "parameter server"),
                             to_string(link.rate), to_string(link.latency));
-  const SimulatedWorkers workers{step.workers, run.compute(), step.compute.optimizer,
-                                 step.costs.jitter, step.costs.slow_workers};
   run.points =
-      train_simulated_server(plan, workers, servers, link, samples.train, samples.held_out, points);
+      train_simulated_server(plan, step, servers, link, samples.train, samples.held_out, points);
 }
 
 NetworkRun train(const Settings& settings, const TrainingPlan& plan, const Samples& samples) {

@@ -28,15 +28,8 @@ class SimulatedTrainingTest : public testing::Test {
     plan.epochs = 2;
     return plan;
   }
-  static SimulatedWorkers workers(int count) {
-    SimulatedWorkers result;
-    result.workers = count;
-    result.compute = Seconds(10e-3);
-    result.update = Seconds(1e-3);
-    return result;
-  }
   /// Layers of equal times, and one bucket.
-  StepModel step_of(int count, Seconds all_reduce) const {
+  StepModel step_of(int count, Seconds all_reduce = Seconds(0)) const {
     StepModel step;
     step.workers = count;
     const Workload workload = workload_of(plan_.model);
@@ -51,8 +44,8 @@ class SimulatedTrainingTest : public testing::Test {
   std::vector<LossPoint> mirror(const StepModel& step, int points = 8) {
     return train_simulated_mirrored(plan_, step, data_, held_out_, points);
   }
-  std::vector<LossPoint> serve(const SimulatedWorkers& workers, double rate) {
-    return train_simulated_server(plan_, workers, 1, {Bandwidth{rate}, Seconds(1e-3)}, data_,
+  std::vector<LossPoint> serve(const StepModel& step, double rate) {
+    return train_simulated_server(plan_, step, 1, {Bandwidth{rate}, Seconds(1e-3)}, data_,
                                   held_out_, 8);
   }
 
@@ -101,26 +94,26 @@ TEST_F(SimulatedTrainingTest, BucketsBesideTheBackwardPassShortenStepsAndChangeN
 }
 
 TEST_F(SimulatedTrainingTest, OneAsynchronousWorkerIsNeverStale) {
-  const auto points = serve(workers(1), 1e9);
+  const auto points = serve(step_of(1), 1e9);
   for (const LossPoint& point : points) EXPECT_EQ(point.staleness, 0);
   const auto mirrored = mirror(step_of(1, Seconds(0)));
   EXPECT_NEAR(points.back().held_out_loss, mirrored.back().held_out_loss, 1e-12);
 }
 
 TEST_F(SimulatedTrainingTest, EqualAsynchronousWorkersAreAsStaleAsThereAreOthers) {
-  const auto points = serve(workers(4), 1e9);
+  const auto points = serve(step_of(4), 1e9);
   EXPECT_NEAR(points.back().staleness, 3, 1e-12);
   EXPECT_EQ(points.back().updates, 64);
   EXPECT_EQ(points.back().samples, 512);
 }
 
 TEST_F(SimulatedTrainingTest, ASlowWorkerDoesNotHoldUpAsynchronousOnes) {
-  SimulatedWorkers four = workers(4);
+  StepModel four = step_of(4);
   const auto even = serve(four, 1e9);
-  four.slow_workers = {{0, 10.0}};
+  four.costs.slow_workers = {{0, 10.0}};
   const auto uneven = serve(four, 1e9);
   StepModel together = step_of(4, Seconds(0));
-  together.costs.slow_workers = four.slow_workers;
+  together.costs.slow_workers = four.costs.slow_workers;
   const auto mirrored = mirror(together);
   EXPECT_LT(uneven.back().time, even.back().time * 1.6);
   EXPECT_GT(mirrored.back().time, uneven.back().time * 3);
@@ -128,13 +121,13 @@ TEST_F(SimulatedTrainingTest, ASlowWorkerDoesNotHoldUpAsynchronousOnes) {
 
 TEST_F(SimulatedTrainingTest, TheServersLinkLimitsHowFastGradientsArrive) {
   const auto bytes = static_cast<double>(parameters_of(plan_.model) * 8);
-  const auto points = serve(workers(4), bytes / 20e-3);  // 20 ms a push, more than computing
+  const auto points = serve(step_of(4), bytes / 20e-3);  // 20 ms a push, more than computing
   EXPECT_GE(points.back().time.count(), 64 * 20e-3);
 }
 
 TEST_F(SimulatedTrainingTest, EqualSeedsGiveEqualCurves) {
-  SimulatedWorkers four = workers(4);
-  four.jitter = 0.2;
+  StepModel four = step_of(4);
+  four.costs.jitter = 0.2;
   const auto first = serve(four, 1e9);
   const auto second = serve(four, 1e9);
   ASSERT_EQ(first.size(), second.size());
@@ -146,14 +139,14 @@ TEST_F(SimulatedTrainingTest, EqualSeedsGiveEqualCurves) {
 
 TEST_F(SimulatedTrainingTest, APlanThatDoesNotFitItsDataIsRefused) {
   data_ = synthetic_dataset({4, 4, 1}, plan_.model.classes, 256, 1, "other samples");
-  EXPECT_THAT([&] { serve(workers(2), 1e9); },
+  EXPECT_THAT([&] { serve(step_of(2), 1e9); },
               testing::ThrowsMessage<InvalidArgument>(testing::HasSubstr("4x4x1")));
   EXPECT_THAT([&] { mirror(step_of(2, Seconds(0))); },
               testing::ThrowsMessage<InvalidArgument>(testing::HasSubstr("4x4x1")));
 }
 
 TEST_F(SimulatedTrainingTest, AServerWithoutALinkIsRefused) {
-  EXPECT_THROW(serve(workers(2), 0), InvalidArgument);
+  EXPECT_THROW(serve(step_of(2), 0), InvalidArgument);
 }
 
 TEST(SlownessTest, FactorsAreDrawnAroundOneAndTimesThoseOfSlowWorkers) {

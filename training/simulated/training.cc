@@ -135,17 +135,18 @@ struct WorkerState {
 
 class AsynchronousRun {
  public:
-  AsynchronousRun(Trainee& trainee, const SimulatedWorkers& workers, int servers,
-                  const ServerLink& link, std::uint64_t seed)
+  AsynchronousRun(Trainee& trainee, const StepModel& step, int servers, const ServerLink& link,
+                  std::uint64_t seed)
       : trainee_(trainee),
-        workers_(workers),
-        slowness_(workers.workers, workers.jitter, workers.slow_workers, seed),
+        compute_(step.compute.forward() + step.compute.backward()),
+        update_(step.compute.optimizer),
+        slowness_(step.workers, step.costs.jitter, step.costs.slow_workers, seed),
         pushes_(link, trainee.parameters().size(), servers),
         fetches_(link, trainee.parameters().size(), servers),
-        states_(static_cast<std::size_t>(workers.workers)) {}
+        states_(static_cast<std::size_t>(step.workers)) {}
 
   void run() {
-    for (int worker = 0; worker < workers_.workers; ++worker) fetch(worker, Seconds{0});
+    for (int worker = 0; worker < std::ssize(states_); ++worker) fetch(worker, Seconds{0});
     while (trainee_.samples() < trainee_.total_samples()) {
       const Event event = events_.top();
       events_.pop();
@@ -167,7 +168,7 @@ class AsynchronousRun {
     state.fetched = copy_of(trainee_.parameters());
     state.version = version_;
     const double factor = slowness_.of(worker, state.step);
-    schedule(fetches_.pass(now) + workers_.compute * factor, worker, false);
+    schedule(fetches_.pass(now) + compute_ * factor, worker, false);
   }
   void apply(const Event& event) {
     WorkerState& state = states_[static_cast<std::size_t>(event.worker)];
@@ -175,14 +176,15 @@ class AsynchronousRun {
     restore(state.fetched, trainee_.parameters());
     trainee_.compute(event.worker, state.step++, 1.0 / static_cast<double>(trainee_.own_batch()));
     restore(current, trainee_.parameters());
-    server_free_ = std::max(server_free_, event.time) + workers_.update;
+    server_free_ = std::max(server_free_, event.time) + update_;
     trainee_.update(server_free_, static_cast<double>(version_ - state.version));
     ++version_;
     fetch(event.worker, server_free_);
   }
 
   Trainee& trainee_;
-  const SimulatedWorkers& workers_;
+  Seconds compute_;
+  Seconds update_;
   Slowness slowness_;
   Queue pushes_;
   Queue fetches_;
@@ -218,15 +220,15 @@ std::vector<LossPoint> train_simulated_mirrored(const TrainingPlan& plan, const 
   return trainee.take_points();
 }
 
-std::vector<LossPoint> train_simulated_server(const TrainingPlan& plan,
-                                              const SimulatedWorkers& workers, int servers,
-                                              const ServerLink& link, const Dataset& data,
-                                              const Dataset& held_out, int points) {
+std::vector<LossPoint> train_simulated_server(const TrainingPlan& plan, const StepModel& step,
+                                              int servers, const ServerLink& link,
+                                              const Dataset& data, const Dataset& held_out,
+                                              int points) {
   check(plan, data, 1);
   require(servers >= 1, "parameter servers are at least 1");
   require(link.rate.bytes_per_second > 0, "a server's link needs a rate");
-  Trainee trainee(plan, workers.workers, data, held_out, points);
-  AsynchronousRun(trainee, workers, servers, link, plan.seed).run();
+  Trainee trainee(plan, step.workers, data, held_out, points);
+  AsynchronousRun(trainee, step, servers, link, plan.seed).run();
   return trainee.take_points();
 }
 

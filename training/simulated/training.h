@@ -29,15 +29,6 @@ struct ServerLink {
   Seconds latency{0};
 };
 
-/// Of asynchronous training.
-struct SimulatedWorkers {
-  int workers = 1;
-  Seconds compute{0};  // forward and backward of a worker's batch
-  Seconds update{0};   // of the optimizer
-  double jitter = 0;   // as in training/simulated/step.h
-  std::vector<std::pair<int, double>> slow_workers;
-};
-
 /// After some update.
 struct LossPoint {
   Seconds time{0};
@@ -59,10 +50,11 @@ std::vector<LossPoint> train_simulated_mirrored(const TrainingPlan& plan, const 
                                                 int points);
 
 /// The same with parameter servers. A worker's batch is its share of plan.global_batch, so that
-/// both strategies take the same samples per time of computing.
-std::vector<LossPoint> train_simulated_server(const TrainingPlan& plan,
-                                              const SimulatedWorkers& workers, int servers,
-                                              const ServerLink& link, const Dataset& data,
-                                              const Dataset& held_out, int points);
+/// both strategies take the same samples per time of computing. Of `step` nothing else matters than
+/// how many workers there are, what they compute, and which are slow.
+std::vector<LossPoint> train_simulated_server(const TrainingPlan& plan, const StepModel& step,
+                                              int servers, const ServerLink& link,
+                                              const Dataset& data, const Dataset& held_out,
+                                              int points);
 
 }  // namespace collbench
