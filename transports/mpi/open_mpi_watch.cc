@@ -52,41 +52,36 @@ std::string played_name(const MpiAlgorithm& algorithm) {
 
 }  // namespace collbench
 
+// __func__ of a C function is its symbol.
 extern "C" {
 int ompi_coll_base_allreduce_intra_basic_linear(const void* in, void* out, int count,
                                                 MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                                                 void* module) {
-  return collbench::pass_on("linear", "ompi_coll_base_allreduce_intra_basic_linear", in, out, count,
-                            type, op, comm, module);
+  return collbench::pass_on("linear", __func__, in, out, count, type, op, comm, module);
 }
 int ompi_coll_base_allreduce_intra_nonoverlapping(const void* in, void* out, int count,
                                                   MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                                                   void* module) {
-  return collbench::pass_on("nonoverlapping", "ompi_coll_base_allreduce_intra_nonoverlapping", in,
-                            out, count, type, op, comm, module);
+  return collbench::pass_on("nonoverlapping", __func__, in, out, count, type, op, comm, module);
 }
 int ompi_coll_base_allreduce_intra_recursivedoubling(const void* in, void* out, int count,
                                                      MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                                                      void* module) {
-  return collbench::pass_on("recursive-doubling",
-                            "ompi_coll_base_allreduce_intra_recursivedoubling", in, out, count,
-                            type, op, comm, module);
+  return collbench::pass_on("recursive-doubling", __func__, in, out, count, type, op, comm, module);
 }
 int ompi_coll_base_allreduce_intra_ring(const void* in, void* out, int count, MPI_Datatype type,
                                         MPI_Op op, MPI_Comm comm, void* module) {
-  return collbench::pass_on("ring", "ompi_coll_base_allreduce_intra_ring", in, out, count, type, op,
-                            comm, module);
+  return collbench::pass_on("ring", __func__, in, out, count, type, op, comm, module);
 }
 int ompi_coll_base_allreduce_intra_redscat_allgather(const void* in, void* out, int count,
                                                      MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                                                      void* module) {
-  return collbench::pass_on("rabenseifner", "ompi_coll_base_allreduce_intra_redscat_allgather", in,
-                            out, count, type, op, comm, module);
+  return collbench::pass_on("rabenseifner", __func__, in, out, count, type, op, comm, module);
 }
 int ompi_coll_base_allreduce_intra_ring_segmented(const void* in, void* out, int count,
                                                   MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                                                   void* module, unsigned segment) {
-  return collbench::pass_on("segmented-ring", "ompi_coll_base_allreduce_intra_ring_segmented", in,
-                            out, count, type, op, comm, module, segment);
+  return collbench::pass_on("segmented-ring", __func__, in, out, count, type, op, comm, module,
+                            segment);
 }
 }
