@@ -1,4 +1,5 @@
-// What was found in a job's logs, as text for people, a page, JSON, CSV and Markdown.
+// What was found in a job's logs, as text for people, a page, JSON, CSV and Markdown, and its
+// records in the formats of other tools.
 #pragma once
 
 #include <iosfwd>

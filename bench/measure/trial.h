@@ -1,12 +1,12 @@
-// A trial decides what `auto` plays: the policy's choice and the algorithms that may be as fast
-// take turns on the workers for a moment, and the fastest is taken.
+// What is measured before a case to decide what it plays: the latency that `synth` may need, and
+// the trial of `auto`, in which the policy's choice and the algorithms that may be as fast take
+// turns on the workers for a moment, and the fastest is taken.
 //
 // Turns alternate, so drift affects all candidates alike, and a candidate that is clearly behind
-// drops out. An
-// algorithm counts with Tukey's trimean of all its samples, since with more workers than cores some
-// have two modes. Differences within the noise leave the policy's choice in place. Everything rests
-// on measured times alone: ranks that decide each for itself, from the same measurement, decide the
-// same.
+// drops out. An algorithm counts with Tukey's trimean of all its samples, since with more workers
+// than cores some have two modes. Differences within the noise leave the policy's choice in place.
+// Everything rests on measured times alone: ranks that decide each for itself, from the same
+// measurement, decide the same.
 #pragma once
 
 #include <functional>
