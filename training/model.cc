@@ -127,8 +127,10 @@ Model make_model(const std::string& name, const std::vector<int>& widths) {
   if (name == "mnist-cnn") return mnist_cnn();
   if (name == "resnet56") return residual_network(name, 9);
   if (name == "resnet20") return residual_network(name, 3);
-  find_row("model", name, rows);  // dense2, or none of them
-  return {name, {1, 1, 10}, {{LayerKind::dense, 2}}, 2, "sgd", 0.1};
+  if (name == "dense2") return {name, {1, 1, 10}, {{LayerKind::dense, 2}}, 2, "sgd", 0.1};
+  std::vector<std::string> names;
+  for (const ModelInfo& row : rows) names.emplace_back(row.name);
+  throw InvalidArgument(unknown_name("model", name, names));
 }
 
 SampleShape output_of(const LayerSpec& layer, const SampleShape& in) {
