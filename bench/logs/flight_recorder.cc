@@ -149,7 +149,7 @@ class FlightReader {
     JobCommunicator& made = job_.communicators[static_cast<std::size_t>(record.communicator)];
     if (made.members.empty()) {
       made.members = members;
-      made.id = "group " + made.name;
+      made.id = "group " + printable(name);
       if (!description.empty()) made.name = printable(description);
     }
     const auto at = std::find(members.begin(), members.end(), rank_);

@@ -120,6 +120,22 @@ TEST(LogAdversitiesTest, AnOperationThatOthersHaveCompletedIsNoStandstill) {
   EXPECT_THAT(verdict.causes, IsEmpty());
 }
 
+TEST(LogAdversitiesTest, AGroupWithoutMembersIsCalledAlikeByAllItsEntries) {
+  JobLog job;
+  std::string entries;
+  for (const int sequence : {1, 2}) {
+    entries += fmt::format(
+        R"({}{{"process_group":["7","dp"],"profiling_name":"nccl:all_reduce","duration_ms":2,)"
+        R"("collective_seq_id":{},"state":"completed","input_sizes":[[8]],"output_sizes":[[8]],)"
+        R"("input_dtypes":["Float"],"output_dtypes":["Float"]}})",
+        sequence == 1 ? "" : ",", sequence);
+  }
+  read_log(fmt::format(R"({{"version":"2.10","entries":[{}]}})", entries), "rank_0.json", job);
+  ASSERT_EQ(job.communicators.size(), 1U);
+  EXPECT_EQ(job.communicators[0].id, "group 7");
+  EXPECT_EQ(job.communicators[0].name, "dp");
+}
+
 TEST(LogAdversitiesTest, TheCutLogOfTheLateRankMakesItNeitherSporadicNorNobody) {
   JobLog job;
   for (int rank = 0; rank < 4; ++rank) {
