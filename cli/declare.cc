@@ -84,7 +84,8 @@ std::vector<std::string> commands_with(std::string_view option) {
   for (const auto& [command, rows] : command_rows()) {
     const bool has = std::ranges::any_of(rows, [&](const OptionRow& row) {
       return row.group != arguments_group &&
-             (option == fmt::format("--{}", row.name) || option == fmt::format("-{}", row.letter));
+             (option == fmt::format("--{}", row.name) || option == fmt::format("--{}", row.also) ||
+              option == fmt::format("-{}", row.letter));
     });
     const std::string words = words_of(*command);
     if (has) found.push_back(words.empty() ? "run" : words.substr(1));

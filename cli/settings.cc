@@ -53,7 +53,8 @@ bool takes_several(const OptionRow& row) {
 /// As CLI11 takes it: "-o,--out", "--out", "FILE".
 std::string spelling(const OptionRow& row) {
   if (is_argument(row)) return std::string(row.name);
-  return fmt::format("{}--{}", row.letter.empty() ? "" : fmt::format("-{},", row.letter), row.name);
+  return fmt::format("{}{}--{}", row.letter.empty() ? "" : fmt::format("-{},", row.letter),
+                     row.also.empty() ? "" : fmt::format("--{},", row.also), row.name);
 }
 
 /// Options about settings themselves cannot be set from a file or the environment.

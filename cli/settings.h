@@ -40,11 +40,12 @@ enum class Presence { optional, required };
 struct OptionRow {
   std::string_view group;          // heading in the help text
   std::string_view name;           // long name without dashes
-  std::string_view letter;         // short name without dash, or ""; "t,--topo" adds a long one
+  std::string_view letter;         // short name without dash, or ""
   std::string_view metavar;        // "SIZE"; "" for a flag
   std::string_view default_value;  // "" if there is none
   std::string_view help;
   Presence presence = Presence::optional;
+  std::string_view also = {};  // another long name
 };
 
 /// All words that the option takes, in every command that has it, which completion offers and

@@ -26,8 +26,9 @@ constexpr OptionRow validate_rows[] = {
      "tables or folders of them, as for calibrate; FILE,ranks=16,nodes=2 adds what a table does "
      "not say",
      Presence::required},
-    {options_group, "machine", "t,--topo", "NAME", "",
-     "what to predict with: any machine as for 'simulate --topo', or a file of calibrate"},
+    {options_group, "machine", "t", "NAME", "",
+     "what to predict with: any machine as for 'simulate --topo', or a file of calibrate",
+     Presence::optional, "topo"},
     {options_group, "fit", "", "FILE", "", fit_help},
     {options_group, "held-out", "", "", "",
      "instead of --machine: predict every scale from a fit to all others"},

@@ -2,19 +2,17 @@
 
 #include <algorithm>
 
-#include "topologies/specification.h"
-
 namespace collbench {
 
 AllReduceCosts::AllReduceCosts(const std::string& topology, const std::string& algorithm,
                                int workers, CollectiveKind collective) {
-  machine(topology, workers);  // refuses what it does not seat
   point_.algorithm = algorithm;
   point_.backend = "sim";
   point_.workers = workers;
   point_.collective = collective;
   point_.simulated.topology = topology;
   point_.simulated.equal_chunks = true;
+  binder_.machine_of(point_);  // refused now if it does not seat them
 }
 
 AllReduceCosts::Play AllReduceCosts::play(Bytes size) {

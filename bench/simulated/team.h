@@ -48,13 +48,14 @@ class CaseBinder {
   /// machine, predicted as they are mapped, slowed and posted here, and the fastest of them or,
   /// where the best few have few messages, the fastest when played.
   Choice decide_algorithm(const Case& point);
+  /// Read once. Throws InvalidArgument if it does not seat the case's workers.
+  const Machine& machine_of(const Case& point);
   /// A case that is no schedule: the machine's in-network reduction ("nvls"), what NCCL plays
   /// ("nccl"), or what the fit of a calibrated file knows; nothing for others. `remark` says what
   /// the messages of a calibrated file's machine leave out.
   std::optional<Measurement> measure_modelled(const Case& point, std::string& remark);
 
  private:
-  const Machine& machine_of(const Case& point);
   const Calibration* calibration_on(const Case& point);
   std::optional<Measurement> measure_fitted(const Case& point, std::string& remark);
   Choice decide_protocol(const Scenario& scenario);

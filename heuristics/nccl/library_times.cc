@@ -175,9 +175,7 @@ class Clock {
 
 /// With the tuner's cost, where it has one that says more than the model.
 double blended(double modelled, const NcclTime& play, double bytes) {
-  const bool is_nvls =
-      play.algorithm == NcclAlgorithm::nvls || play.algorithm == NcclAlgorithm::nvls_tree;
-  if (play.bandwidth <= 0 || is_nvls) return modelled;
+  if (play.bandwidth <= 0 || is_nvls(play.algorithm)) return modelled;
   const double cost = play.latency_us + bytes / (1000 * play.bandwidth);
   const double share =
       most_blend * std::clamp(std::log2(bytes / blend_from) / blend_doublings, 0.0, 1.0);

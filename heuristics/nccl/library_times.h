@@ -23,8 +23,9 @@
 //
 //   NVLS  T = start_p + 21.5 us (+ 2 log2(N) hop of Simple) + F + F f / (F + f)
 //
-// F is the time of the bytes, in which what the switches add, S / switch, and what the network
-// carries, S / (net / (N > 2 ? 2 : 1)), overlap.
+// F is the time of the bytes, in which what the switches add, S / switch (of which 0.925 is reached
+// where GPUs serve the network too), and what the network carries, S / (net / (N > 2 ? 2 : 1)),
+// overlap.
 //
 // A channel is one block of threads, and NCCL uses few of them for short vectors, so that rings
 // with LL and LL128 are as fast as the channels in use. Steps, starts, fills and what a channel

@@ -34,7 +34,6 @@ std::optional<Enum> named(std::string_view name, const std::array<std::string_vi
 bool is_collnet(NcclAlgorithm a) {
   return a == NcclAlgorithm::collnet_direct || a == NcclAlgorithm::collnet_chain;
 }
-bool is_nvls(NcclAlgorithm a) { return a == NcclAlgorithm::nvls || a == NcclAlgorithm::nvls_tree; }
 
 class Tuner {
  public:

@@ -34,6 +34,9 @@ enum class NcclAlgorithm : std::uint8_t {
   pat,
   all_pairs  // of RCCL, no row of the tuner's table
 };
+constexpr bool is_nvls(NcclAlgorithm a) {
+  return a == NcclAlgorithm::nvls || a == NcclAlgorithm::nvls_tree;
+}
 enum class NcclProtocol : std::uint8_t { ll, ll128, simple };
 /// As files of tuner plugins write them: "nvls_tree", "ll128"; "all_pairs".
 std::string_view to_string(NcclAlgorithm algorithm);

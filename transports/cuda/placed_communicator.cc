@@ -34,6 +34,7 @@ class PlacedCommunicator final : public Communicator {
     of(in.count > 0 ? in : out).perform(collective, in, out, op);
   }
   void barrier() override { host_->barrier(); }
+  std::shared_ptr<std::byte> allocate(Bytes size) override { return device_->allocate(size); }
 
  private:
   Communicator& of(Region region) {

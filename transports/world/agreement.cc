@@ -8,6 +8,7 @@
 #include "core/parse.h"
 
 namespace collbench {
+
 std::vector<std::string> gather_text(const std::string& mine, Rendezvous& rendezvous) {
   const auto length = static_cast<std::int64_t>(mine.size());
   const std::vector<std::int64_t> lengths = rendezvous.gather(std::span(&length, 1));
