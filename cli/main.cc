@@ -16,6 +16,7 @@
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/plain_text.h"
+#include "core/stop_request.h"
 #include "heuristics/synthesis/synthesise.h"
 #include "transports/library_sessions.h"
 #include "transports/world/worker.h"
@@ -96,6 +97,8 @@ int carry_out_command(int argc, char** argv) {
     return exit_ok;
   } catch (const CLI::ParseError& e) {
     return fail(exit_usage, e.what(), usage_hint(app));
+  } catch (const Stopped& e) {
+    return fail(interrupt_exit_code(), e.what());
   } catch (const InvalidArgument& e) {
     return fail(exit_usage, e.what(), usage_hint(app));
   } catch (const WrongResult& e) {

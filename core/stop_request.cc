@@ -42,6 +42,10 @@ std::string stop_signal_name() {
   return number == 0 ? "" : (number == SIGINT ? "SIGINT" : "SIGTERM");
 }
 
+void leave_if_stopped() {
+  if (stop_signal() != 0) throw Stopped("stopped by " + stop_signal_name());
+}
+
 Seconds time_since_stop_signal() noexcept {
   if (caught == 0) return Seconds{0};
   return Seconds{static_cast<double>(now_ns() - caught_at_ns) * 1e-9};

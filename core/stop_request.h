@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "core/error.h"
 #include "core/units.h"
 
 namespace collbench {
@@ -16,6 +17,14 @@ void watch_stop_signals();
 int stop_signal() noexcept;
 /// "SIGINT" or "SIGTERM" if one came, else "".
 std::string stop_signal_name();
+
+/// Work was left because a stop was asked for: no failure. Exit code 130 or 143.
+class Stopped : public Error {
+ public:
+  using Error::Error;
+};
+/// Throws Stopped once a signal came. For work on one thread that takes long; costs a load.
+void leave_if_stopped();
 
 /// How long ago it came: 0 s if none did.
 Seconds time_since_stop_signal() noexcept;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "core/stop_request.h"
 #include "simulator/engines.h"
 #include "simulator/event_queue.h"
 #include "simulator/fair_share.h"
@@ -32,6 +33,7 @@ class FlowPlayer {
       queue_.push(p, program_.start(p).count());
     }
     while (!queue_.empty() && !report_.stopped) {
+      leave_if_stopped();
       now_ = queue_.next_time();
       const double end = EventQueue::moment_end(now_);
       // Rates are solved once per moment, after all its starts and ends: in symmetric schedules

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "core/stop_request.h"
+
 namespace collbench {
 namespace {
 
@@ -118,6 +120,7 @@ class Refiner {
 
   const ColourClasses& run() {
     while (!waiting_.empty()) {
+      leave_if_stopped();
       const int splitter = waiting_.front();
       waiting_.pop_front();
       is_waiting_[splitter] = false;

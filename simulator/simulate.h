@@ -76,7 +76,7 @@ struct Outcome {
 
 /// Runs `engine`; `automatic` picks the cheapest exact one and says which and why.
 /// Throws InvalidArgument if the scenario does not fit the engine or memory, Unavailable if this
-/// build does not have the engine.
+/// build does not have the engine, and Stopped once a watched signal came (core/stop_request.h).
 Outcome simulate(const Scenario& scenario, Engine engine = Engine::automatic);
 
 /// The bottleneck in words: the busiest link, its utilisation, and what bounds the time.

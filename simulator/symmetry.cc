@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/stop_request.h"
 #include "simulator/pair_table.h"
 
 namespace collbench {
@@ -55,7 +56,10 @@ class Survey {
   void collect() {
     find_kinds();
     slots_.resize(out_.kinds_.size());
-    for (int p = 0; p < out_.positions_; ++p) visit(p);
+    for (int p = 0; p < out_.positions_; ++p) {
+      leave_if_stopped();
+      visit(p);
+    }
     out_.first_pair_.push_back(static_cast<std::int32_t>(out_.pairs_.size()));
   }
 

@@ -5,16 +5,15 @@
 // over executor (1: the executor costs nothing; the mark is 0.8).
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <benchmark/benchmark.h>
-#include <sched.h>
 
 #include "algorithms/registry.h"
 #include "bench/micro/handwritten.h"
+#include "bench/micro/race.h"
 #include "core/quantile.h"
 #include "transports/memory.h"
 #include "transports/play/schedule_communicator.h"
@@ -24,7 +23,6 @@
 namespace collbench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Samples = std::vector<double>;
 
 constexpr int warm_up = 4;
@@ -32,26 +30,6 @@ constexpr int warm_up = 4;
 struct Times {
   Samples executor_us;
   Samples handwritten_us;
-};
-
-// A barrier of all ranks that yields, since std::barrier sleeps in the kernel.
-class YieldingBarrier {
- public:
-  explicit YieldingBarrier(int ranks) : ranks_(ranks) {}
-  void wait() {
-    const int now = round_.load();
-    if (arrived_.fetch_add(1) + 1 == ranks_) {
-      arrived_.store(0);
-      round_.store(now + 1);
-      return;
-    }
-    while (round_.load() == now) sched_yield();
-  }
-
- private:
-  int ranks_;
-  std::atomic<int> arrived_{0};
-  std::atomic<int> round_{0};
 };
 
 // One all-reduce of all ranks: the latency is left in `samples` by the last to look.
@@ -63,10 +41,8 @@ class ExecutorRace {
         count_(count),
         iterations_(iterations),
         group_(ranks),
-        barrier_(ranks),
-        world_(allocate_shm_world(ranks, {})),
-        begin_(static_cast<std::size_t>(ranks)),
-        end_(static_cast<std::size_t>(ranks)) {}
+        race_(ranks),
+        world_(allocate_shm_world(ranks, {})) {}
 
   bool is_wrong() const { return wrong_; }
 
@@ -91,27 +67,19 @@ class ExecutorRace {
       timed(r, i, buffer, times_.executor_us, play);
       timed(r, i, buffer, times_.handwritten_us, [&] { handwritten.all_reduce(buffer); });
     }
-    barrier_.wait();
+    race_.meet();
   }
 
   template <class Play>
   void timed(Rank r, int iteration, Region buffer, Samples& samples, Play play) {
     auto* const values = reinterpret_cast<float*>(buffer.data);
-    std::fill_n(values, count_, static_cast<float>(r + 1));
-    barrier_.wait();
-    begin_[static_cast<std::size_t>(r)] = Clock::now();
-    play();
-    end_[static_cast<std::size_t>(r)] = Clock::now();
-    barrier_.wait();
     const auto expected = static_cast<float>(ranks_ * (ranks_ + 1) / 2);
-    if (std::count(values, values + count_, expected) != count_) wrong_.store(true);
-    if (r == 0 && iteration >= 0) {
-      const auto last_arrival = *std::max_element(begin_.begin(), begin_.end());
-      const auto last_completion = *std::max_element(end_.begin(), end_.end());
-      samples.push_back(
-          std::chrono::duration<double, std::micro>(last_completion - last_arrival).count());
-    }
-    barrier_.wait();
+    race_.time(
+        r, iteration < 0 ? nullptr : &samples,
+        [&] { std::fill_n(values, count_, static_cast<float>(r + 1)); }, play,
+        [&] {
+          if (std::count(values, values + count_, expected) != count_) wrong_.store(true);
+        });
   }
 
   std::string name_;
@@ -119,10 +87,8 @@ class ExecutorRace {
   std::int64_t count_;
   int iterations_;
   HandwrittenGroup group_;
-  YieldingBarrier barrier_;
+  Race race_;
   std::shared_ptr<std::byte> world_;
-  std::vector<Clock::time_point> begin_;
-  std::vector<Clock::time_point> end_;
   Times times_;
   std::atomic<bool> wrong_{false};
 };

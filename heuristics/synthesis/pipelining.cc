@@ -83,9 +83,11 @@ class RoundCosts {
   double filling_ = 0;  // rounds of one piece less than there are hops
 };
 
+double next_power_of_two(double count) { return std::exp2(std::floor(std::log2(count)) + 1); }
+
 /// Some more pieces; vectors are cut evenly by powers of two.
 double next_count(double count) {
-  return std::min(std::ceil(count * 1.05), std::exp2(std::floor(std::log2(count)) + 1));
+  return std::min(std::ceil(count * 1.05), next_power_of_two(count));
 }
 
 /// By how much pieces are longer than the mean where elements cannot be dealt out evenly.
@@ -134,8 +136,14 @@ Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, 
   for (const int tracks : counts) {
     for (double turns = 1; turns * tracks <= most_at_all && turns <= well_filled * way;
          turns = next_count(turns)) {
-      if (turns * tracks > most && least <= fills_well * seconds) break;
       const double pieces = turns * tracks;
+      if (pieces > most && least <= fills_well * seconds) break;
+      // So many messages are simulated by classes of alike ranks, which equal pieces leave alike.
+      const double round_count = next_power_of_two(pieces);
+      if (pieces > most && round_count <= most_at_all && unevenness(bytes, trees * pieces) > 0 &&
+          unevenness(bytes, trees * round_count) == 0) {
+        continue;
+      }
       const double rounds = costs.rounds(static_cast<int>(turns));
       const double alone = latency + seconds / pieces;
       const double time =

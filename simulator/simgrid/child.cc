@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/stop_request.h"
 
 namespace collbench {
 namespace {
@@ -145,6 +146,7 @@ Ending watch(pid_t child, int child_fd, const ProgressCounter& progress,
   double still_s = 0;
   pollfd ended{child_fd, POLLIN, 0};
   for (;;) {
+    if (stop_signal() != 0) kill(child, SIGKILL);
     const int ready = poll(&ended, 1, poll_ms);
     if (ready > 0) break;
     if (ready < 0) continue;
@@ -204,6 +206,7 @@ std::vector<std::byte> run_in_child(const ChildWork& work, const ChildOptions& o
   }
   const Ending ending = watch(child, child_fd, progress.get(), options);
   close(child_fd);
+  leave_if_stopped();
 
   std::vector<std::byte> bytes = result.content();
   const bool exited =

@@ -15,6 +15,7 @@
 
 #include "algorithms/combinators.h"
 #include "core/error.h"
+#include "core/stop_request.h"
 #include "core/packet.h"
 #include "simulator/engines.h"
 #include "simulator/rank_program.h"
@@ -98,6 +99,7 @@ SimgridSurvey simgrid_survey(RankProgram& program, const Scenario& scenario) {
   SurveyedRounds rounds(program);
   Turn turn;
   for (int t = 0; t < program.rounds(); ++t) {
+    leave_if_stopped();
     double reduction = 0;
     for (Rank r = 0; r < program.positions(); ++r) {
       program.turn(r, t, turn);

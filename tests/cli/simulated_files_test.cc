@@ -1,4 +1,5 @@
-// The files that `collbench simulate` writes, and what other commands make of them.
+// The files that `collbench simulate` writes, what other commands make of them, and how a signal ends
+// it.
 #include <sstream>
 #include <string>
 #include <vector>
@@ -7,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "tests/cli/background.h"
 #include "tests/cli/invoke.h"
 
 namespace collbench {
@@ -110,6 +112,26 @@ TEST_F(SimulatedFilesTest, CostsOfAMachineAndPointsOfARegretAreShown) {
               HasSubstr("model | mare_nostrum OMPI 4.1.5 | 32 ranks on 32 nodes | 32 B | best "
                         "bine_lat_over 16.07 us | chose bine_lat_over +0.0 %\n"));
 }
+
+class LongSimulationTest : public SimulatedFilesTest,
+                           public testing::WithParamInterface<const char*> {};
+
+TEST_P(LongSimulationTest, EndsSoonAfterASignal) {
+  const BackgroundProcess run(folder_,
+                              {"simulate", "-A", "ring", "-t", "star:6000,100Gbps,5us", "-b", "1M",
+                               "-e", "1M", "--engine", GetParam(), "--json", "kept.json"},
+                              {}, "log");
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  run.signal(SIGTERM);
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(run.wait(), 143);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+  EXPECT_THAT(folder_.read("log"), HasSubstr("# ended early after 0 of 1 cases: SIGTERM"));
+  EXPECT_TRUE(nlohmann::json::parse(folder_.read("kept.json"))["records"].empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, LongSimulationTest,
+                         testing::Values("fluid", "quotient", "simgrid"));
 
 }  // namespace
 }  // namespace collbench
