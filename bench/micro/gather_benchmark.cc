@@ -4,8 +4,8 @@
 // all-gather stores, dealt out in four ways, and the fastest of them is the bound. All are timed in
 // turn within one run, each after an all-gather that is not timed (what stores around the caches
 // leave behind would else slow down the next), and after every rank has rewritten its vector.
-// Counters: medians in microseconds, and `ratio`, the fastest copies over the all-gather (1: nothing
-// is left to gain).
+// Counters: medians in microseconds, and `ratio`, the fastest copies over the all-gather (1:
+// nothing is left to gain).
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -112,7 +112,8 @@ class GatherRace {
   }
 
   template <class Play>
-  void timed(Rank r, int iteration, Region out, std::vector<double>& samples, bool waits, Play play) {
+  void timed(Rank r, int iteration, Region out, std::vector<double>& samples, bool waits,
+             Play play) {
     auto* const values = reinterpret_cast<float*>(out.data);
     const std::int64_t each = count_ / ranks_;
     race_.time(

@@ -39,7 +39,8 @@ struct ChildOptions {
 /// Calls `work` in a child process and returns its result. An exception there is thrown
 /// here, as InvalidArgument, Unavailable or TransportError, whichever it was. Throws TransportError
 /// with the reason and the child's last words on standard error if it crashed, exited or stood
-/// still, and Stopped once a watched signal came. The child ends if the calling thread does. Thread safety: any number at a time.
+/// still, and Stopped once a watched signal came. The child ends if the calling thread does. Thread
+/// safety: any number at a time.
 std::vector<std::byte> run_in_child(const std::function<std::vector<std::byte>(Child& child)>& work,
                                     const ChildOptions& options);
 

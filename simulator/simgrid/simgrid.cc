@@ -15,8 +15,8 @@
 
 #include "algorithms/combinators.h"
 #include "core/error.h"
-#include "core/stop_request.h"
 #include "core/packet.h"
+#include "core/stop_request.h"
 #include "simulator/engines.h"
 #include "simulator/rank_program.h"
 #include "simulator/simgrid/child.h"

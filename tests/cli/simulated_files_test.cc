@@ -1,4 +1,4 @@
-// The files that `collbench simulate` writes, what other commands make of them, and how a signal ends
+// The files that `collbench simulate` writes, what other commands make of them, and how signals end
 // it.
 #include <sstream>
 #include <string>
