@@ -269,8 +269,11 @@ AllreduceShares best_allreduce_shares(const CapacityGraph& graph) {
 }
 
 ThroughputBound allreduce_bound(const CapacityGraph& graph) {
-  const ThroughputBound weakest = weakest_allreduce_bound(graph);
-  const Fraction halves = two_halves_bound(graph);
+  return allreduce_bound(graph, weakest_allreduce_bound(graph), two_halves_bound(graph));
+}
+
+ThroughputBound allreduce_bound(const CapacityGraph& graph, const ThroughputBound& weakest,
+                                const Fraction& halves) {
   if (is_equal(halves, weakest.seconds_per_gigabyte)) return weakest;
   std::vector<std::vector<Vertex>> groups = binding_groups(graph);
   if (!groups.empty() && is_equal(halves, gossip_bound(graph, groups))) {
@@ -290,7 +293,9 @@ ThroughputBound allreduce_bound(const CapacityGraph& graph) {
 
 Fraction two_halves_bound(const CapacityGraph& graph) {
   const Fraction gather = all_gather_bound(graph).seconds_per_gigabyte;
-  const Fraction scatter = reduce_scatter_bound(graph).seconds_per_gigabyte;
+  const Fraction scatter = graph.is_bidirectional()
+                               ? gather
+                               : reduce_scatter_bound(graph).seconds_per_gigabyte;
   return reduced(gather.numerator * scatter.denominator + scatter.numerator * gather.denominator,
                  gather.denominator * scatter.denominator);
 }

@@ -39,6 +39,9 @@ AllreduceShares best_allreduce_shares(const CapacityGraph& graph);
 /// is the simplest rational number within 1e-9 of the optimum, with neither. Beyond 256 ranks what
 /// cuts and groups prove, which may be less than the optimum.
 ThroughputBound allreduce_bound(const CapacityGraph& graph);
+/// The same where weakest_allreduce_bound() and two_halves_bound() are known already.
+ThroughputBound allreduce_bound(const CapacityGraph& graph, const ThroughputBound& weakest,
+                                const Fraction& halves);
 
 /// Reduce-scatter and then all-gather.
 Fraction two_halves_bound(const CapacityGraph& graph);

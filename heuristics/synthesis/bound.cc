@@ -1,6 +1,7 @@
 #include "heuristics/synthesis/bound.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <set>
 #include <utility>
@@ -247,23 +248,43 @@ ThroughputBound all_gather_bound(const CapacityGraph& graph, int trees) {
 
 ThroughputBound weakest_allreduce_bound(const CapacityGraph& graph) {
   require_ranks(graph);
-  MaxFlow<std::int64_t> flow(graph.vertices);
-  for (const CapacityArc& arc : graph.arcs) {
-    flow.set_capacity(flow.add_arc(arc.from, arc.to), arc.capacity);
-  }
+  // What flows between rank 0 and any other, either way: the least over all ranks is that over the
+  // flows between each and the ranks before it, since a cut that parts some ranks from rank 0 parts
+  // the first of them from all before it. Those ranks are near, so that such a flow is short.
+  struct Direction {
+    MaxFlow<std::int64_t> flow;
+    bool entering;
+  };
+  const int before = graph.vertices;
+  const std::int64_t all = sum_of_capacities(graph);
+  const auto flow_to_those_before = [&](const CapacityGraph& arcs) {
+    MaxFlow<std::int64_t> flow(graph.vertices + 1);
+    for (int rank = 0; rank < graph.ranks; ++rank) flow.add_arc(rank, before);
+    for (const CapacityArc& arc : arcs.arcs) {
+      flow.set_capacity(flow.add_arc(arc.from, arc.to), arc.capacity);
+    }
+    return flow;
+  };
+  std::array<Direction, 2> directions{
+      {{flow_to_those_before(graph.reversed()), true}, {flow_to_those_before(graph), false}}};
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
-  std::vector<bool> members;
+  BindingCut cut;
   for (int rank = 1; rank < graph.ranks; ++rank) {
-    for (const auto& [from, to] : {std::pair{0, rank}, std::pair{rank, 0}}) {
-      const std::int64_t through = flow.solve(from, to, least);
+    for (auto& [flow, entering] : directions) {
+      flow.set_capacity(rank - 1, all);
+      const std::int64_t through = flow.solve(rank, before, least);
       if (through >= least) continue;
       least = through;
-      members = flow.reached_from(from);
-      if (least == 0) refuse_apart(members, graph.ranks);
+      std::vector<bool> members = flow.reached_from(rank);
+      members.pop_back();  // `before` is no vertex of the graph
+      if (least == 0) {
+        if (entering) members.flip();
+        refuse_apart(members, graph.ranks);
+      }
+      cut = shorter_side(members, entering);
     }
   }
-  return {reduced(bytes_of_gigabyte, static_cast<WideInteger>(graph.unit) * least),
-          shorter_side(members, false), 0};
+  return {reduced(bytes_of_gigabyte, static_cast<WideInteger>(graph.unit) * least), cut, 0};
 }
 
 std::string to_string(const std::vector<Vertex>& vertices, const Topology& topology) {

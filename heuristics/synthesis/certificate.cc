@@ -75,8 +75,10 @@ Certificate certify(const Topology& topology, CollectiveKind goal, int trees) {
     if (goal == CollectiveKind::all_gather) {
       return {topology, goal, trees > 0 ? all_gather_bound(graph, trees) : all_gather_bound(graph)};
     }
-    return {topology, goal, allreduce_bound(graph), two_halves_bound(graph),
-            weakest_allreduce_bound(graph).seconds_per_gigabyte};
+    const ThroughputBound weakest = weakest_allreduce_bound(graph);
+    const Fraction halves = two_halves_bound(graph);
+    return {topology, goal, allreduce_bound(graph, weakest, halves), halves,
+            weakest.seconds_per_gigabyte};
   } catch (const InvalidArgument& error) {
     throw InvalidArgument(fmt::format("{}: {}", topology.name(), error.what()));
   }
