@@ -61,6 +61,26 @@ TEST(Pipelining, SmallPiecesAreCutEvenlyWhereTheyCanBe) {
   EXPECT_NEAR(elements_of(divisible + 1), elements_of(divisible), 0.3 * elements_of(divisible));
 }
 
+TEST(Pipelining, SoManyPiecesThatClassesPlayThemAreEqual) {
+  // 64 trees, each 64 times: 84 pieces of each would fill the links well enough.
+  const Topology network = shipped_network("dgx_h100_8_rail");
+  TreePacking packing = synthesise(network, CollectiveKind::all_reduce).packing;
+  ASSERT_EQ(packing.trees.size(), 64U);
+  for (PackedTree& tree : packing.trees) tree.weight /= 64;
+  for (int i = 64; i < 4096; ++i) {
+    const PackedTree again = packing.trees[static_cast<std::size_t>(i % 64)];
+    packing.trees.push_back(again);
+  }
+  const auto pieces_of = [&](std::int64_t elements) {
+    return pipelining_for(network, packing, Bytes{4 * elements}).pieces;
+  };
+  constexpr std::int64_t elements = 1 << 28;
+  EXPECT_EQ(pieces_of(elements), 128);
+  const int uneven = pieces_of(elements + 4096);
+  EXPECT_GT(uneven, 64);
+  EXPECT_LT(uneven, 128);
+}
+
 TEST(Pipelining, TracksHideTheLatencyOfRounds) {
   for (const char* name : {"ring_8_cut", "dgx1_v100"}) {
     const Topology network = shipped_network(name).with_latency(Seconds{1e-6});
