@@ -108,9 +108,10 @@ Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, 
   constexpr double fills_well = 1.0075;   // bytes takes time and filling more than this of it
   constexpr double well_filled = 150;     // pieces per hop: filling then costs some thousandths
   constexpr double ill_filled = 16;       // the least where there are too many messages
-  constexpr double worth_more = 5e-4;     // of the time: what more pieces have to gain
-  constexpr double worth_tracks = 3e-3;   // and more tracks, whose messages are dear to simulate
-  constexpr double never_apart = 1.004;   // of the time, with tracks: now and then they meet
+  constexpr double too_many_to_play = 8 * usual_messages;  // one by one
+  constexpr double worth_more = 5e-4;    // of the time: what more pieces have to gain
+  constexpr double worth_tracks = 3e-3;  // and more tracks, whose messages are dear to simulate
+  constexpr double never_apart = 1.004;  // of the time, with tracks: now and then they meet
   const RoundCosts costs(topology, packing, message);
   const double latency = costs.latency();
   const double way = longest_way(packing);
@@ -138,10 +139,10 @@ Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, 
          turns = next_count(turns)) {
       const double pieces = turns * tracks;
       if (pieces > most && least <= fills_well * seconds) break;
-      // So many messages are simulated by classes of alike ranks, which equal pieces leave alike.
+      // So many messages are played by classes of alike ranks, which equal pieces leave alike.
       const double round_count = next_power_of_two(pieces);
-      if (pieces > most && round_count <= most_at_all && unevenness(bytes, trees * pieces) > 0 &&
-          unevenness(bytes, trees * round_count) == 0) {
+      if (edges * pieces > too_many_to_play && round_count <= most_at_all &&
+          unevenness(bytes, trees * pieces) > 0 && unevenness(bytes, trees * round_count) == 0) {
         continue;
       }
       const double rounds = costs.rounds(static_cast<int>(turns));
