@@ -293,9 +293,8 @@ ThroughputBound allreduce_bound(const CapacityGraph& graph, const ThroughputBoun
 
 Fraction two_halves_bound(const CapacityGraph& graph) {
   const Fraction gather = all_gather_bound(graph).seconds_per_gigabyte;
-  const Fraction scatter = graph.is_bidirectional()
-                               ? gather
-                               : reduce_scatter_bound(graph).seconds_per_gigabyte;
+  const Fraction scatter =
+      graph.is_bidirectional() ? gather : reduce_scatter_bound(graph).seconds_per_gigabyte;
   return reduced(gather.numerator * scatter.denominator + scatter.numerator * gather.denominator,
                  gather.denominator * scatter.denominator);
 }
