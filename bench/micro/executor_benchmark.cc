@@ -13,7 +13,7 @@
 
 #include "algorithms/registry.h"
 #include "bench/micro/handwritten.h"
-#include "bench/micro/race.h"
+#include "bench/micro/timed_ranks.h"
 #include "core/quantile.h"
 #include "transports/memory.h"
 #include "transports/play/schedule_communicator.h"
@@ -41,7 +41,7 @@ class ExecutorRace {
         count_(count),
         iterations_(iterations),
         group_(ranks),
-        race_(ranks),
+        ranks_timer_(ranks),
         world_(allocate_shm_world(ranks, {})) {}
 
   bool is_wrong() const { return wrong_; }
@@ -67,14 +67,14 @@ class ExecutorRace {
       timed(r, i, buffer, times_.executor_us, play);
       timed(r, i, buffer, times_.handwritten_us, [&] { handwritten.all_reduce(buffer); });
     }
-    race_.meet();
+    ranks_timer_.meet();
   }
 
   template <class Play>
   void timed(Rank r, int iteration, Region buffer, Samples& samples, Play play) {
     auto* const values = reinterpret_cast<float*>(buffer.data);
     const auto expected = static_cast<float>(ranks_ * (ranks_ + 1) / 2);
-    race_.time(
+    ranks_timer_.time(
         r, iteration < 0 ? nullptr : &samples,
         [&] { std::fill_n(values, count_, static_cast<float>(r + 1)); }, play,
         [&] {
@@ -87,7 +87,7 @@ class ExecutorRace {
   std::int64_t count_;
   int iterations_;
   HandwrittenGroup group_;
-  Race race_;
+  TimedRanks ranks_timer_;
   std::shared_ptr<std::byte> world_;
   Times times_;
   std::atomic<bool> wrong_{false};

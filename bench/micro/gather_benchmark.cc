@@ -15,7 +15,7 @@
 #include <benchmark/benchmark.h>
 
 #include "algorithms/registry.h"
-#include "bench/micro/race.h"
+#include "bench/micro/timed_ranks.h"
 #include "core/quantile.h"
 #include "transports/kernels/kernels.h"
 #include "transports/play/schedule_communicator.h"
@@ -46,7 +46,7 @@ class GatherRace {
         copiers_(std::min<int>(ranks, static_cast<int>(std::thread::hardware_concurrency()))),
         count_(count),
         iterations_(iterations),
-        race_(ranks),
+        ranks_timer_(ranks),
         world_(allocate_shm_world(ranks, {})),
         data_(static_cast<std::size_t>(ranks)) {}
 
@@ -85,7 +85,7 @@ class GatherRace {
         });
       }
     }
-    race_.meet();
+    ranks_timer_.meet();
   }
 
   Region share(Region whole, Rank of) const {
@@ -116,7 +116,7 @@ class GatherRace {
              Play play) {
     auto* const values = reinterpret_cast<float*>(out.data);
     const std::int64_t each = count_ / ranks_;
-    race_.time(
+    ranks_timer_.time(
         r, iteration < 0 ? nullptr : &samples,
         [&] {
           std::fill_n(values, count_, -1.0F);
@@ -138,7 +138,7 @@ class GatherRace {
   int copiers_;
   std::int64_t count_;
   int iterations_;
-  Race race_;
+  TimedRanks ranks_timer_;
   std::shared_ptr<std::byte> world_;
   std::vector<std::byte*> data_;
   std::vector<double> gather_us_;

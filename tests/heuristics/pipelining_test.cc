@@ -62,13 +62,13 @@ TEST(Pipelining, SmallPiecesAreCutEvenlyWhereTheyCanBe) {
 }
 
 TEST(Pipelining, SoManyPiecesThatClassesPlayThemAreEqual) {
-  // 64 trees, each 64 times: 84 pieces of each would fill the links well enough.
-  const Topology network = shipped_network("dgx_h100_8_rail");
+  // 128 trees, each 16 times.
+  const Topology network = shipped_network("dgx_a100_16_rail");
   TreePacking packing = synthesise(network, CollectiveKind::all_reduce).packing;
-  ASSERT_EQ(packing.trees.size(), 64U);
-  for (PackedTree& tree : packing.trees) tree.weight /= 64;
-  for (int i = 64; i < 4096; ++i) {
-    const PackedTree again = packing.trees[static_cast<std::size_t>(i % 64)];
+  ASSERT_EQ(packing.trees.size(), 128U);
+  for (PackedTree& tree : packing.trees) tree.weight /= 16;
+  for (int i = 128; i < 2048; ++i) {
+    const PackedTree again = packing.trees[static_cast<std::size_t>(i % 128)];
     packing.trees.push_back(again);
   }
   const auto pieces_of = [&](std::int64_t elements) {
@@ -76,7 +76,7 @@ TEST(Pipelining, SoManyPiecesThatClassesPlayThemAreEqual) {
   };
   constexpr std::int64_t elements = 1 << 28;
   EXPECT_EQ(pieces_of(elements), 128);
-  const int uneven = pieces_of(elements + 4096);
+  const int uneven = pieces_of(elements + 4096);  // as many would fill the links well enough
   EXPECT_GT(uneven, 64);
   EXPECT_LT(uneven, 128);
 }

@@ -33,11 +33,11 @@ class YieldingBarrier {
 };
 
 /// Thread safety: all ranks call time() alike, each from a thread of its own.
-class Race {
+class TimedRanks {
  public:
   using Clock = std::chrono::steady_clock;
 
-  explicit Race(int ranks)
+  explicit TimedRanks(int ranks)
       : barrier_(ranks),
         begin_(static_cast<std::size_t>(ranks)),
         end_(static_cast<std::size_t>(ranks)) {}
