@@ -1,11 +1,11 @@
-// All-gathers over shared memory beside the bare copies that they are made of: the memory's bound.
+// All-gathers over shared memory beside the bare copies that they are made of.
 //
 // The copies need no meeting and know nothing of ranks: a thread for each core stores what the
-// all-gather stores, dealt out in four ways, and the fastest of them is the bound. All are timed in
-// turn within one run, each after an all-gather that is not timed (what stores around the caches
-// leave behind would else slow down the next), and after every rank has rewritten its vector.
-// Counters: medians in microseconds, and `ratio`, the fastest copies over the all-gather (1:
-// nothing is left to gain).
+// all-gather stores, dealt out in four ways, and the fastest of them is the yardstick. It is no
+// bound: beyond the caches the all-gather is faster. All are timed in turn within one run, each
+// after an all-gather that is not timed (what stores around the caches leave behind would else slow
+// down the next), and after every rank has rewritten its vector. Counters: medians in microseconds,
+// and `ratio`, the fastest copies over the all-gather.
 #include <algorithm>
 #include <array>
 #include <atomic>
