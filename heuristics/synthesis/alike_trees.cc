@@ -260,7 +260,7 @@ TreePacking alike_trees(const Topology& topology, CollectiveKind goal, double ta
     const std::vector<std::vector<Rank>> shifts = shifts_of(topology, packer.paths());
     double least = std::numeric_limits<double>::infinity();
     for (int times = 1; times <= most_times && least > one_piece; ++times) {
-      if (shifts.empty() || times * std::ssize(shifts) > most_images) break;
+      if (std::ssize(shifts) < topology.hosts() || times * std::ssize(shifts) > most_images) break;
       TreePacking packing = packer.pack_images(taken, times, shifts);
       if (packing.seconds_per_byte > target * (1 + tolerance)) continue;
       const double rounds = rounds_of_one_piece(topology, packing);

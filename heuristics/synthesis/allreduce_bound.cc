@@ -213,14 +213,15 @@ class JoinedVertices {
   std::vector<int> above_;
 };
 
-/// The groups that faster links than any between them join, at the rate at which what enters all
-/// groups bounds most; none if no such groups have more than one rank, or all have.
+/// The ranks, each alone or in groups that faster links than any between them join, at the rate at
+/// which what enters all groups bounds most.
 std::vector<std::vector<Vertex>> slowest_groups(const CapacityGraph& graph) {
   std::vector<CapacityArc> arcs = graph.arcs;
   std::ranges::stable_sort(arcs, std::greater<>(), &CapacityArc::capacity);
   JoinedVertices joined(graph.vertices);
   std::vector<std::vector<Vertex>> best;
-  Fraction least{0, 1};
+  for (int r = 0; r < graph.ranks; ++r) best.push_back({r});
+  Fraction least = gossip_bound(graph, best);
   for (std::size_t a = 0; a < arcs.size();) {
     const std::int64_t capacity = arcs[a].capacity;
     for (; a < arcs.size() && arcs[a].capacity == capacity; ++a) {
@@ -280,7 +281,7 @@ ThroughputBound allreduce_bound(const CapacityGraph& graph, const ThroughputBoun
     return {halves, {}, 0, true, std::move(groups)};
   }
   groups = slowest_groups(graph);
-  const Fraction passing = groups.empty() ? Fraction{0, 1} : gossip_bound(graph, groups);
+  const Fraction passing = gossip_bound(graph, groups);
   const bool passes_most = passing.value() > weakest.seconds_per_gigabyte.value();
   const ThroughputBound cuts =
       passes_most ? ThroughputBound{passing, {}, 0, true, std::move(groups)} : weakest;

@@ -45,9 +45,14 @@ std::string groups_text(const Certificate& certificate) {
   const auto& groups = certificate.bound.groups;
   double rate = 0;
   for (const auto& group : groups) rate += rate_across(certificate.topology, {group, true});
-  return fmt::format("{} groups, the first {}, have to pass each other 2 x {} vectors through {}",
-                     groups.size(), to_string(groups.front(), certificate.topology),
-                     groups.size() - 1, to_string(Bandwidth{rate}));
+  const bool are_ranks =
+      std::ranges::all_of(groups, [](const auto& group) { return group.size() == 1; });
+  const std::string names =
+      are_ranks
+          ? "ranks"
+          : fmt::format("groups, the first {},", to_string(groups.front(), certificate.topology));
+  return fmt::format("{} {} have to pass each other 2 x {} vectors through {}", groups.size(),
+                     names, groups.size() - 1, to_string(Bandwidth{rate}));
 }
 
 std::string rate_text(const Fraction& seconds) {

@@ -104,7 +104,7 @@ Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, 
   constexpr double usual_messages = 4e6;  // of a schedule
   constexpr double bytes_each = 64;       // of a larger vector more, up to four times as many
   constexpr double least_bytes = 1024;    // of a piece
-  constexpr double more_filling = 2.5;    // times as many, and as much smaller, where nothing but
+  constexpr double more_filling = 3;      // times as many, and as much smaller, where nothing but
   constexpr double fills_well = 1.0075;   // bytes takes time and filling more than this of it
   constexpr double well_filled = 150;     // pieces per hop: filling then costs some thousandths
   constexpr double ill_filled = 16;       // the least where there are too many messages

@@ -7,7 +7,10 @@
 namespace collbench {
 namespace {
 
-using Dims = std::vector<int>;  // innermost axis first
+struct Axis {
+  int length;
+  bool shifts;  // along it
+};
 
 /// One place on along an axis whose neighbours are `stride` apart.
 Rank shifted_along(Rank rank, int length, int stride) {
@@ -28,21 +31,27 @@ class ShiftSearch {
     }
   }
 
-  /// Completes a grid that begins with the axes of `begun`; false if none fits.
-  bool find(Dims begun, int rest, Dims& found) const {
+  /// Completes a grid that begins with the axes of `begun`; keeps the one with most shifts.
+  void find(std::vector<Axis>& begun, int rest) {
     if (rest == 1) {
-      found = std::move(begun);
-      return true;
+      int shifts = 1;
+      for (const Axis& axis : begun) shifts *= axis.shifts ? axis.length : 1;
+      if (shifts > most_) found_ = begun;
+      most_ = std::max(most_, shifts);
+      return;
     }
     const int stride = ranks_ / rest;
-    for (int length = rest; length > 1; --length) {
-      if (rest % length != 0 || !keeps_ways(length, stride)) continue;
-      begun.push_back(length);
-      if (find(begun, rest / length, found)) return true;
-      begun.pop_back();
+    for (int length = rest; length > 1 && most_ < ranks_; --length) {
+      if (rest % length != 0) continue;
+      for (const bool shifts : {true, false}) {
+        if (shifts && !keeps_ways(length, stride)) continue;
+        begun.push_back({length, shifts});
+        find(begun, rest / length);
+        begun.pop_back();
+      }
     }
-    return false;
   }
+  const std::vector<Axis>& found() const { return found_; }
 
  private:
   const std::pair<std::size_t, double>& way(Rank from, Rank to) const {
@@ -61,25 +70,32 @@ class ShiftSearch {
 
   int ranks_;
   std::vector<std::pair<std::size_t, double>> ways_;  // links and the narrowest one, by pair
+  std::vector<Axis> found_;                           // innermost first
+  int most_ = 0;                                      // shifts
 };
 
 }  // namespace
 
 std::vector<std::vector<Rank>> shifts_of(const Topology& topology, const RankPaths& paths) {
+  ShiftSearch search(topology, paths);
+  std::vector<Axis> begun;
+  search.find(begun, paths.ranks());
   std::vector<std::vector<Rank>> shifts;
-  Dims dims;
-  if (!ShiftSearch(topology, paths).find({}, paths.ranks(), dims)) return shifts;
   for (Rank by = 0; by < paths.ranks(); ++by) {
-    std::vector<Rank>& image = shifts.emplace_back();
+    std::vector<Rank> image;
+    bool is_one = true;
     for (Rank rank = 0; rank < paths.ranks(); ++rank) {
       Rank moved = 0;
       int stride = 1;
-      for (const int length : dims) {
-        moved += (rank / stride + by / stride) % length * stride;
+      for (const auto& [length, shifts_along] : search.found()) {
+        const int place = by / stride % length;
+        is_one = is_one && (shifts_along || place == 0);
+        moved += (rank / stride + place) % length * stride;
         stride *= length;
       }
       image.push_back(moved);
     }
+    if (is_one) shifts.push_back(std::move(image));
   }
   return shifts;
 }

@@ -12,9 +12,10 @@
 
 namespace collbench {
 
-/// Where each rank goes: the shift at `by` maps rank 0 there, the first moves none. Tried are grids
-/// of so many ranks; empty if none fits. Only lengths and narrowest links of the ways between ranks
-/// are compared.
+/// Where each rank goes. Tried are grids of so many ranks, in which all places move along some
+/// axes: most shifts count, as many as there are ranks where all axes are such (the shift at `by`
+/// then maps rank 0 there). The first moves none, and may be alone. Only lengths and narrowest
+/// links of the ways between ranks are compared.
 std::vector<std::vector<Rank>> shifts_of(const Topology& topology, const RankPaths& paths);
 
 }  // namespace collbench

@@ -14,6 +14,7 @@
 #include "heuristics/synthesis/level_trees.h"
 #include "heuristics/synthesis/linear_program.h"
 #include "heuristics/synthesis/message_ways.h"
+#include "heuristics/synthesis/middle_trees.h"
 #include "heuristics/synthesis/pipelining.h"
 #include "heuristics/synthesis/rank_paths.h"
 #include "heuristics/synthesis/spanning_trees.h"
@@ -263,6 +264,14 @@ Packings pack_trees(const Topology& topology, CollectiveKind goal, double target
   const bool is_even = !even.trees.empty();
   if (is_even && even.seconds_per_byte <= target * (1 + whole_tolerance)) {
     return {std::move(even), {}};
+  }
+  if (goal == CollectiveKind::all_reduce && equal_trees == 0) {
+    TreePacking middle = middle_trees(topology, target, whole_tolerance);
+    if (!middle.trees.empty()) {
+      Packings packed{std::move(middle), {}};
+      if (is_even) packed.fewer.push_back(std::move(even));
+      return packed;
+    }
   }
   const auto grown = [&](double time) {
     return grown_trees(

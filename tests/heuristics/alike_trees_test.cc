@@ -41,10 +41,16 @@ TEST(AlikeTrees, ShiftsMapANetworkOntoItself) {
       }
     }
   }
-  for (const char* name : {"line_6", "torus_4x4_cut", "mesh_3x5", "dgx_a100_2_rail_nic_half"}) {
+  for (const char* name : {"line_6", "ring_8_cut", "mesh_3x5", "dgx_h100_4_rail_cut2"}) {
     const Topology network = shipped_network(name);
-    EXPECT_THAT(shifts_of(network, RankPaths(network)), testing::IsEmpty()) << name;
+    EXPECT_THAT(shifts_of(network, RankPaths(network)), testing::SizeIs(1)) << name;
   }
+  // One of two axes is closed.
+  const Topology slice = shipped_network("v5e_8x16");
+  const std::vector<std::vector<Rank>> shifts = shifts_of(slice, RankPaths(slice));
+  ASSERT_THAT(shifts, testing::SizeIs(16));
+  EXPECT_EQ(shifts[1][15], 0);
+  EXPECT_EQ(shifts[1][16], 17);
 }
 
 TEST(AlikeTrees, TreesAboutEveryRankTakeTheAdapterThatIsLeastFull) {

@@ -167,7 +167,7 @@ TEST(Certificate, SaysTheCutInWordsAndAsJson) {
   EXPECT_THAT(json, HasSubstr("\"seconds_per_GB\": \"7/2400\""));
   EXPECT_THAT(json, HasSubstr("\"entering\": false"));
   EXPECT_THAT(to_text(certify(box, CollectiveKind::all_reduce)),
-              HasSubstr("8 groups, the first g0, have to pass each other 2 x 7 vectors"));
+              HasSubstr("8 ranks have to pass each other 2 x 7 vectors"));
   EXPECT_THAT(to_text(certify(network("star_8_slow_0p25"), CollectiveKind::all_reduce)),
               HasSubstr("the whole vector has to"));
 }

@@ -46,7 +46,7 @@ TEST(WholeTrees, MovingAnEdgeTakesTheCheapestParentThatLeavesATree) {
 }
 
 TEST(WholeTrees, LargeVectorsAreCutIntoMorePieces) {
-  const Topology network = shipped_network("mesh_3x5");
+  const Topology network = shipped_network("mesh_3x3x3");
   const SynthesisedPlan plan = synthesise(network, CollectiveKind::all_reduce);
   const auto pieces = [&](std::int64_t bytes) {
     return pipelining_for(network, plan.packing, Bytes{bytes}).pieces;
