@@ -103,6 +103,32 @@ call "$tree/collbench" again
 expect "a changed source is built" test "$(calls_of 'cmake --build')" = 1
 expect "a rebuild installs nothing" test "$(calls_of apt-get)" = 0
 
+begin "GPUs"
+export COLLBENCH_GPU_DEVICE="$lab/nvidiactl"
+rm -f "$lab/nvidiactl"
+call "$tree/collbench" x
+expect "without one, nothing compiles for it" has "$(<"$lab/calls")" "-DCOLLBENCH_WITH_CUDA=OFF"
+touch "$tree/core/units.h"
+: >"$lab/calls"
+call "$tree/collbench" x
+expect "nor later" has "$(<"$lab/calls")" "-DCOLLBENCH_WITH_CUDA=OFF"
+: >"$lab/calls"
+touch "$lab/nvidiactl"
+call "$tree/collbench" x
+expect "once there is one, it does" has "$(<"$lab/calls")" "-DCOLLBENCH_WITH_CUDA=ON"
+rm "$lab/nvidiactl"
+touch "$tree/core/units.h"
+echo "CMAKE_HOME_DIRECTORY:INTERNAL=$tree" >"$tree/build/release/CMakeCache.txt"
+: >"$lab/calls"
+call "$tree/collbench" x
+expect "and keeps what it can" has_not "$(<"$lab/calls")" "-DCOLLBENCH_WITH_CUDA=OFF"
+begin "a build that was configured by hand"
+mkdir -p "$tree/build/release"
+echo "CMAKE_HOME_DIRECTORY:INTERNAL=$tree" >"$tree/build/release/CMakeCache.txt"
+call "$tree/collbench" x
+expect "keeps its choice" has_not "$(<"$lab/calls")" "COLLBENCH_WITH_CUDA"
+unset COLLBENCH_GPU_DEVICE
+
 begin "from any directory, through symbolic links"
 ln -s "$tree/collbench" "$lab/link"
 ln -s link "$lab/second"

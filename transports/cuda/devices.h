@@ -35,7 +35,8 @@ struct CudaDevices {
 
 /// Says a build without the CUDA Toolkit.
 constexpr const char* no_cuda_support =
-    "this build has no CUDA support (no CUDA Toolkit 12.0 or newer was used)";
+    "this build has no CUDA support (no CUDA Toolkit 12.0 or newer was used, or ./collbench saw no "
+    "GPU when it built)";
 
 /// Does not throw on CUDA's errors, which become the reason; a device that fails to answer makes
 /// all unavailable. Thread safety: free function, no state of ours.
