@@ -75,6 +75,16 @@ class ShallowTrees {
 
 }  // namespace
 
+std::vector<bool> late_edges(const std::vector<Rank>& parents, const std::vector<Rank>& late) {
+  std::vector<bool> is_late(parents.size(), false);
+  for (const Rank rank : late) {
+    for (Rank at = rank; at >= 0 && !is_late[at]; at = parents[at]) is_late[at] = true;
+  }
+  return is_late;
+}
+
+int way_of(const PackedTree& tree) { return depth_of(tree.reduce) + depth_of(tree.broadcast); }
+
 PackedTree tree_along(CollectiveKind goal, std::vector<Rank> parents, double weight) {
   PackedTree tree{top_of(parents), weight, {}, {}};
   if (goal != CollectiveKind::all_gather) tree.reduce = parents;

@@ -243,35 +243,29 @@ bool is_direct(const Topology& topology, const TreePacking& packing) {
 
 }  // namespace
 
-std::vector<bool> late_edges(const std::vector<Rank>& parents, const std::vector<Rank>& late) {
-  std::vector<bool> is_late(parents.size(), false);
-  for (const Rank rank : late) {
-    for (Rank at = rank; at >= 0 && !is_late[at]; at = parents[at]) is_late[at] = true;
-  }
-  return is_late;
-}
-
-int way_of(const PackedTree& tree) { return depth_of(tree.reduce) + depth_of(tree.broadcast); }
-
 Packings pack_trees(const Topology& topology, CollectiveKind goal, double target, int equal_trees,
                     double worth_whole) {
   require(!has_root(goal) && topology.hosts() >= 2,
           "trees are packed for all-reduce, reduce-scatter and all-gather of at least 2 ranks");
+  const auto is_found = [equal_trees](const TreePacking& packing) {
+    const auto trees = std::ssize(packing.trees);
+    return trees > 0 && (equal_trees == 0 || trees <= equal_trees);
+  };
   TreePacking levels = level_trees(topology, goal, target, whole_tolerance);
-  const bool has_room = equal_trees == 0 || std::ssize(levels.trees) <= equal_trees;
-  if (!levels.trees.empty() && has_room) return {std::move(levels), {}};
+  if (is_found(levels)) return {std::move(levels), {}};
   TreePacking even = alike_trees(topology, goal, target, whole_tolerance);
   const bool is_even = !even.trees.empty();
   if (is_even && even.seconds_per_byte <= target * (1 + whole_tolerance)) {
     return {std::move(even), {}};
   }
-  if (goal == CollectiveKind::all_reduce && equal_trees == 0) {
+  const auto beside_even = [&](TreePacking packing) {
+    Packings packed{std::move(packing), {}};
+    if (is_even) packed.fewer.push_back(std::move(even));
+    return packed;
+  };
+  if (goal == CollectiveKind::all_reduce) {
     TreePacking middle = middle_trees(topology, target, whole_tolerance);
-    if (!middle.trees.empty()) {
-      Packings packed{std::move(middle), {}};
-      if (is_even) packed.fewer.push_back(std::move(even));
-      return packed;
-    }
+    if (is_found(middle)) return beside_even(std::move(middle));
   }
   const auto grown = [&](double time) {
     return grown_trees(
@@ -283,11 +277,7 @@ Packings pack_trees(const Topology& topology, CollectiveKind goal, double target
     const bool is_better =
         !large.trees.empty() &&
         (!is_even || large.seconds_per_byte < even.seconds_per_byte * (1 - whole_tolerance));
-    if (is_better) {
-      Packings packed{std::move(large), {}};
-      if (is_even) packed.fewer.push_back(std::move(even));
-      return packed;
-    }
+    if (is_better) return beside_even(std::move(large));
     if (is_even) return {std::move(even), {}};
   }
   Packer packer(topology, goal);
@@ -315,9 +305,8 @@ Packings pack_trees(const Topology& topology, CollectiveKind goal, double target
   }
   const double found =
       packed.whole.trees.empty() ? packed.packing.seconds_per_byte : packed.whole.seconds_per_byte;
-  if (!is_even || (equal_trees > 0 && std::ssize(even.trees) > equal_trees)) return packed;
-  const bool is_as_good = even.seconds_per_byte <= found * (1 + whole_tolerance);
-  if (is_as_good) {
+  if (!is_found(even)) return packed;
+  if (even.seconds_per_byte <= found * (1 + whole_tolerance)) {
     packed.whole = std::move(even);
   } else {
     packed.fewer.push_back(std::move(even));
