@@ -1,7 +1,7 @@
 #include "heuristics/synthesis/middle_trees.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <utility>
@@ -203,25 +203,29 @@ class MiddlePacker {
 TreePacking middle_trees(const Topology& topology, double target, double tolerance) {
   constexpr int most_ranks = 1024;
   constexpr int most_trees = 512;
-  TreePacking packing{CollectiveKind::all_reduce, topology.hosts(), {}, 0};
+  constexpr std::int64_t most_tried = 4'000'000;  // ranks of trees, in a second or two
+  const TreePacking none{CollectiveKind::all_reduce, topology.hosts(), {}, 0};
   if (topology.hosts() > most_ranks || !are_joined(topology) ||
       !capacity_graph(topology).is_bidirectional()) {
-    return packing;
+    return none;
   }
   const MiddlePacker packer(topology);
   const std::vector<int> distances = packer.distances();
   const double enough = target * (1 + tolerance);
+  std::int64_t tried = 0;
   for (int count = 1; count * packer.images() <= most_trees; ++count) {
     if (!packer.has_room(count, enough)) continue;
     for (const int hops : distances) {
+      tried += std::int64_t{count} * topology.hosts();
+      if (tried > most_tried) return none;
+      TreePacking packing = none;
       packing.trees = packer.pack(count, enough, hops);
       if (packing.trees.empty()) continue;
       packing.seconds_per_byte = seconds_per_byte(topology, packing.trees);
       if (packing.seconds_per_byte <= enough) return packing;
     }
   }
-  packing.trees.clear();
-  return packing;
+  return none;
 }
 
 }  // namespace collbench
