@@ -128,7 +128,8 @@ class AlikePacker {
     share_out(taken, times, [&](const std::vector<double>& prices, bool) {
       const PackedTree tree = tree_at(prices, 0, true);
       for (const std::vector<Rank>& image : images) {
-        packing.trees.push_back(image_of(tree, image));
+        packing.trees.push_back({image[tree.root], tree.weight, image_of(tree.reduce, image),
+                                 image_of(tree.broadcast, image)});
         add_load(packing.trees.back());
       }
     });
@@ -165,19 +166,6 @@ class AlikePacker {
 
   void add_load(const PackedTree& tree) {
     for_each_link(tree, [this](LinkId link) { load_[link] += 1; });
-  }
-
-  static PackedTree image_of(const PackedTree& tree, const std::vector<Rank>& shift) {
-    PackedTree image = tree;
-    image.root = shift[tree.root];
-    const auto move = [&](const std::vector<Rank>& parents, std::vector<Rank>& moved) {
-      for (std::size_t r = 0; r < parents.size(); ++r) {
-        moved[shift[r]] = parents[r] < 0 ? -1 : shift[parents[r]];
-      }
-    };
-    move(tree.reduce, image.reduce);
-    move(tree.broadcast, image.broadcast);
-    return image;
   }
 
   PackedTree tree_at(const std::vector<double>& prices, Rank start, bool even = false) {

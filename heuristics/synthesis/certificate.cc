@@ -1,5 +1,6 @@
 #include "heuristics/synthesis/certificate.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 

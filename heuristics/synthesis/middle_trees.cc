@@ -14,24 +14,6 @@
 namespace collbench {
 namespace {
 
-/// Whether all ranks can be reached over links between ranks, in the direction of the links.
-bool are_joined(const Topology& topology) {
-  std::vector<std::vector<Rank>> next(topology.hosts());
-  for (const Link& link : topology.links()) {
-    if (std::max(link.from, link.to) < topology.hosts()) next[link.from].push_back(link.to);
-  }
-  std::vector<bool> is_reached(next.size(), false);
-  std::vector<Rank> reached{0};
-  is_reached[0] = true;
-  for (std::size_t i = 0; i < reached.size(); ++i) {
-    for (const Rank to : next[reached[i]]) {
-      if (!is_reached[to]) reached.push_back(to);
-      is_reached[to] = true;
-    }
-  }
-  return reached.size() == next.size();
-}
-
 /// Ranks, and cables between them, of which shifts make all others.
 class MiddlePacker {
  public:
@@ -85,11 +67,7 @@ class MiddlePacker {
       for (const std::vector<Rank>& tree : of_root) {
         if (std::ranges::count(tree, -1) > 1) return {};  // nothing was chosen
         for (const std::vector<Rank>& image : shifts_) {
-          std::vector<Rank> moved(ranks_, -1);
-          for (Rank r = 0; r < ranks_; ++r) {
-            if (tree[r] >= 0) moved[image[r]] = image[tree[r]];
-          }
-          packed.push_back(tree_along(CollectiveKind::all_reduce, std::move(moved),
+          packed.push_back(tree_along(CollectiveKind::all_reduce, image_of(tree, image),
                                       1.0 / (static_cast<double>(count) * images())));
         }
       }
@@ -105,8 +83,7 @@ class MiddlePacker {
     return all >= std::int64_t{count} * (ranks_ - 1);
   }
 
-  /// From each rank that may be a root to the farthest, ascending; empty if routes between ranks
-  /// that a link joins do not take it and leave some apart.
+  /// From each rank that may be a root to the farthest, ascending; empty if some cannot be reached.
   std::vector<int> distances() const {
     std::vector<int> hops;
     for (const Root& root : roots_) hops.push_back(root.hops);
@@ -205,7 +182,8 @@ TreePacking middle_trees(const Topology& topology, double target, double toleran
   constexpr int most_trees = 512;
   constexpr std::int64_t most_tried = 4'000'000;  // ranks of trees, in a second or two
   const TreePacking none{CollectiveKind::all_reduce, topology.hosts(), {}, 0};
-  if (topology.hosts() > most_ranks || !are_joined(topology) ||
+  const bool has_switches = topology.vertices() > topology.hosts();
+  if (topology.hosts() > most_ranks || has_switches ||
       !capacity_graph(topology).is_bidirectional()) {
     return none;
   }

@@ -15,8 +15,7 @@ namespace collbench {
 
 /// Equally heavy trees for an all-reduce that take no longer than `target` seconds a byte, within
 /// `tolerance`: the fewest of up to 512. None if none are found in a second or two, if links are
-/// not alike in both directions, if not all ranks can be reached over links between ranks, or
-/// beyond 1,024 ranks.
+/// not alike in both directions, where there are switches, or beyond 1,024 ranks.
 TreePacking middle_trees(const Topology& topology, double target, double tolerance);
 
 }  // namespace collbench

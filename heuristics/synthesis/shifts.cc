@@ -7,7 +7,7 @@
 namespace collbench {
 namespace {
 
-struct Axis {
+struct GridAxis {
   int length;
   bool shifts;  // along it
 };
@@ -32,10 +32,10 @@ class ShiftSearch {
   }
 
   /// Completes a grid that begins with the axes of `begun`; keeps the one with most shifts.
-  void find(std::vector<Axis>& begun, int rest) {
+  void find(std::vector<GridAxis>& begun, int rest) {
     if (rest == 1) {
       int shifts = 1;
-      for (const Axis& axis : begun) shifts *= axis.shifts ? axis.length : 1;
+      for (const GridAxis& axis : begun) shifts *= axis.shifts ? axis.length : 1;
       if (shifts > most_) found_ = begun;
       most_ = std::max(most_, shifts);
       return;
@@ -51,7 +51,7 @@ class ShiftSearch {
       }
     }
   }
-  const std::vector<Axis>& found() const { return found_; }
+  const std::vector<GridAxis>& found() const { return found_; }
 
  private:
   const std::pair<std::size_t, double>& way(Rank from, Rank to) const {
@@ -70,32 +70,40 @@ class ShiftSearch {
 
   int ranks_;
   std::vector<std::pair<std::size_t, double>> ways_;  // links and the narrowest one, by pair
-  std::vector<Axis> found_;                           // innermost first
+  std::vector<GridAxis> found_;                       // innermost first
   int most_ = 0;                                      // shifts
 };
 
 }  // namespace
 
+std::vector<Rank> image_of(const std::vector<Rank>& parents, const std::vector<Rank>& shift) {
+  std::vector<Rank> image(parents.size(), -1);
+  for (std::size_t r = 0; r < parents.size(); ++r) {
+    if (parents[r] >= 0) image[shift[r]] = shift[parents[r]];
+  }
+  return image;
+}
+
 std::vector<std::vector<Rank>> shifts_of(const Topology& topology, const RankPaths& paths) {
   ShiftSearch search(topology, paths);
-  std::vector<Axis> begun;
+  std::vector<GridAxis> begun;
   search.find(begun, paths.ranks());
   std::vector<std::vector<Rank>> shifts;
   for (Rank by = 0; by < paths.ranks(); ++by) {
     std::vector<Rank> image;
-    bool is_one = true;
+    bool is_shift = true;
     for (Rank rank = 0; rank < paths.ranks(); ++rank) {
       Rank moved = 0;
       int stride = 1;
       for (const auto& [length, shifts_along] : search.found()) {
         const int place = by / stride % length;
-        is_one = is_one && (shifts_along || place == 0);
+        is_shift = is_shift && (shifts_along || place == 0);
         moved += (rank / stride + place) % length * stride;
         stride *= length;
       }
       image.push_back(moved);
     }
-    if (is_one) shifts.push_back(std::move(image));
+    if (is_shift) shifts.push_back(std::move(image));
   }
   return shifts;
 }

@@ -18,4 +18,7 @@ namespace collbench {
 /// links of the ways between ranks are compared.
 std::vector<std::vector<Rank>> shifts_of(const Topology& topology, const RankPaths& paths);
 
+/// Where a shift takes a tree: the parent of each rank, -1 at the root.
+std::vector<Rank> image_of(const std::vector<Rank>& parents, const std::vector<Rank>& shift);
+
 }  // namespace collbench
