@@ -1,6 +1,7 @@
 #include "heuristics/synthesis/certificate.h"
 
 #include <algorithm>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
