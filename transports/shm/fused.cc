@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "transports/kernels/kernels.h"
 #include "transports/shm/layout.h"
+#include "transports/shm/meeting.h"
 #include "transports/shm/peer_memory.h"
 
 namespace collbench {
@@ -30,7 +31,10 @@ constexpr std::int64_t beyond_caches = 64 << 20;
 // what it receives of a reduce-scatter or all-gather: its cache holds the lines that it stores to,
 // and another rank would take up to six times as long to store to them.
 constexpr std::int64_t shared_out_bytes = 4 << 20;
-constexpr Rank no_one = -1;  // the wait depends on all ranks
+// With more ranks than cores, what the ranks of a core receive of an all-gather is stored on that
+// core while their vectors fit its second-level cache with room to spare.
+constexpr std::int64_t one_core_bytes = 1 << 20;
+constexpr int most_claimed_cores = 64;
 static_assert(most_shown_bytes <= shm_line_payload);
 
 class ShmFusedPlayer final : public ShmFused {
@@ -38,11 +42,11 @@ class ShmFusedPlayer final : public ShmFused {
   ShmFusedPlayer(const ShmView& view, Rank rank)
       : view_(view),
         lines_(view.world),
-        waiter_(view, rank),
+        meeting_(view, rank),
+        waiter_(meeting_.waiter()),
         peers_(waiter_, view.world, rank),
         rank_(rank),
         ranks_(lines_.header().ranks),
-        fused_(lines_.arrival(rank).sequence.load()),
         inlined_(std::max(lines_.inline_line(rank, 0).sequence.load(),
                           lines_.inline_line(rank, 1).sequence.load())) {
     sources_.reserve(static_cast<std::size_t>(ranks_));
@@ -111,9 +115,10 @@ class ShmFusedPlayer final : public ShmFused {
   }
 
   void play_shared(const Fusion& fusion, Region in, Region out, Reduction reduction) {
-    arrive(start_of(view_position(view_, in.data), fusion.first_of_input(rank_), in.type),
-           start_of(view_position(view_, out.data), fusion.first_of_output(rank_), in.type));
-    await_arrivals();
+    meeting_.arrive(
+        start_of(view_position(view_, in.data), fusion.first_of_input(rank_), in.type),
+        start_of(view_position(view_, out.data), fusion.first_of_output(rank_), in.type));
+    meeting_.await_arrivals();
     const std::int64_t bytes = fusion.count * size_of(in.type);
     const bool copies = fusion.kind == CollectiveKind::all_gather;
     const bool around = fusion.in_place ? copies && bytes * ranks_ >= beyond_caches
@@ -129,9 +134,18 @@ class ShmFusedPlayer final : public ShmFused {
           });
       return;
     }
+    if (copies && ranks_ > cores && cores <= most_claimed_cores &&
+        bytes * ranks_ <= cores * one_core_bytes) {
+      fold_by_core(fusion, cores, [&](const Fusion::Piece& piece, std::span<const Rank> receivers) {
+        fold(fusion.sources(piece), receivers, piece.first, piece.count, in.type, reduction,
+             stores);
+      });
+      return;
+    }
     const std::int64_t least = ranks_ <= cores ? 4096 : 16384;
+    const std::int64_t most = copies && ranks_ > cores ? 65536 : 262144;
     const std::int64_t unit_bytes =
-        std::clamp<std::int64_t>(bytes / (2 * std::min(ranks_, cores)), least, 262144);
+        std::clamp<std::int64_t>(bytes / (2 * std::min(ranks_, cores)), least, most);
     const std::int64_t unit = unit_bytes / 64 * 64 / size_of(in.type);
     fold_shares(fusion, unit, [&](const Fusion::Piece& piece, std::int64_t first, std::int64_t n) {
       fold(fusion.sources(piece), fusion.receivers(piece), first, n, in.type, reduction, stores);
@@ -142,16 +156,16 @@ class ShmFusedPlayer final : public ShmFused {
   // not permitted, or not known yet to all ranks.
   bool play_remote(const Fusion& fusion, Region in, Region out, Reduction reduction) {
     if (!lines_.header().peer_memory || ranks_ > most_remote_ranks) return false;
-    peers_.announce(fused_ + 1);
+    peers_.announce(meeting_.operation() + 1);
     const auto address = [](const std::byte* data) {
       return reinterpret_cast<std::uintptr_t>(data);
     };
-    arrive(start_of(address(in.data), fusion.first_of_input(rank_), in.type),
-           start_of(address(out.data), fusion.first_of_output(rank_), in.type));
-    await_arrivals();
-    if (!peers_.agreed(fused_)) {
-      lines_.header().done[fused_ % 2].value.fetch_add(1);
-      await_done(ranks_);
+    meeting_.arrive(start_of(address(in.data), fusion.first_of_input(rank_), in.type),
+                    start_of(address(out.data), fusion.first_of_output(rank_), in.type));
+    meeting_.await_arrivals();
+    if (!peers_.agreed(meeting_.operation())) {
+      meeting_.finish(1);
+      meeting_.await_done(ranks_);
       return false;
     }
     const std::int64_t block = remote_blocks_bytes / ranks_ / 64 * 64;
@@ -193,49 +207,12 @@ class ShmFusedPlayer final : public ShmFused {
       collbench::copy(to + last * bytes, from + last * bytes, (in.count - last) * bytes);
     };
     exchange(stage, in.data);
-    arrive(view_position(view_, stage), view_position(view_, stage));
-    await_arrivals();
+    meeting_.arrive(view_position(view_, stage), view_position(view_, stage));
+    meeting_.await_arrivals();
     fold_private(fusion, in, out, reduction, base, first, last);
-    lines_.header().done[fused_ % 2].value.fetch_add(1);
-    await_done(ranks_);
+    meeting_.finish(1);
+    meeting_.await_done(ranks_);
     exchange(out.data, stage);
-  }
-
-  // Peers find the buffers at these positions or, if they are private, addresses.
-  void arrive(std::uint64_t in, std::uint64_t out) {
-    ++fused_;
-    ShmArrival& line = lines_.arrival(rank_);
-    line.in.store(in, std::memory_order_relaxed);
-    line.out.store(out, std::memory_order_relaxed);
-    line.sequence.store(fused_, std::memory_order_release);
-    waiter_.notify();
-  }
-
-  void await_arrivals() {
-    for (Rank r = 0; r < ranks_; ++r) {
-      ShmArrival& line = lines_.arrival(r);
-      waiter_.wait_until(
-          r, [&] { return line.sequence.load(std::memory_order_acquire) >= fused_; },
-          [&] { return missing("did not arrive", false); });
-    }
-    // All ranks have arrived, so they have left the previous operation, whose counters can be reset
-    // for the next one. That one begins only after rank 0 has arrived there, which publishes the
-    // reset.
-    if (rank_ != 0) return;
-    ShmHeader& header = lines_.header();
-    header.claimed[(fused_ + 1) % 2].value.store(0, std::memory_order_relaxed);
-    header.done[(fused_ + 1) % 2].value.store(0, std::memory_order_relaxed);
-  }
-
-  void await_done(std::int64_t all) {
-    lines_.arrival(rank_).finished.store(fused_, std::memory_order_relaxed);
-    waiter_.notify();
-    // Acquires what the folds wrote; `finished` above serves error messages only.
-    auto& done = lines_.header().done[fused_ % 2].value;
-    waiter_.wait_until(
-        no_one,
-        [&] { return static_cast<std::int64_t>(done.load(std::memory_order_acquire)) == all; },
-        [&] { return missing("did not finish its part", true); });
   }
 
   // Folds elements [first, first + count) of announced inputs into announced outputs.
@@ -322,8 +299,28 @@ class ShmFusedPlayer final : public ShmFused {
     for (const Fusion::Piece& piece : fusion.pieces) {
       if (is_own(piece)) fold_part(piece, piece.first, piece.count);
     }
-    lines_.header().done[fused_ % 2].value.fetch_add(1);
-    await_done(ranks_);
+    meeting_.finish(1);
+    meeting_.await_done(ranks_);
+  }
+
+  // Between the meetings: what the ranks of one core receive is folded by the first of them that
+  // claims it; it claims what is left of other cores, too, in case their ranks are descheduled.
+  // Ranks are pinned to cores in turn. Where they are not, only the caches are used less well.
+  template <class Fold>
+  void fold_by_core(const Fusion& fusion, int cores, Fold fold_part) {
+    for (int i = 0; i < cores; ++i) {
+      const int core = (rank_ + i) % cores;
+      if (!meeting_.claim(core)) continue;
+      for (const Fusion::Piece& piece : fusion.pieces) {
+        receivers_.clear();
+        for (const Rank r : fusion.receivers(piece)) {
+          if (r % cores == core) receivers_.push_back(r);
+        }
+        if (!receivers_.empty()) fold_part(piece, receivers_);
+      }
+      meeting_.finish(1);
+    }
+    meeting_.await_done(cores);
   }
 
   // Between the meetings: every rank folds claimed pieces if all ranks have equal shares, else the
@@ -331,7 +328,7 @@ class ShmFusedPlayer final : public ShmFused {
   template <class Fold>
   void fold_shares(const Fusion& fusion, std::int64_t unit, Fold fold_part) {
     if (fusion.even) {
-      await_done(fold_claimed(fusion, unit, fold_part));
+      meeting_.await_done(fold_claimed(fusion, unit, fold_part));
     } else {
       fold_own(
           fusion, [&](const Fusion::Piece& piece) { return piece.owner == rank_; }, fold_part);
@@ -339,18 +336,14 @@ class ShmFusedPlayer final : public ShmFused {
   }
 
   // Folds pieces of `unit` elements until none is left; returns how many there are in all. Claiming
-  // them one by one keeps every running rank busy while others are descheduled. Claims order
-  // nothing (the arrivals have published the inputs), so they are relaxed; the single increment of
-  // `done` at the end releases everything that this rank has folded.
+  // them one by one keeps every running rank busy while others are descheduled.
   template <class Fold>
   std::int64_t fold_claimed(const Fusion& fusion, std::int64_t unit, Fold fold_part) {
-    ShmHeader& header = lines_.header();
     std::int64_t units = 0;
     for (const Fusion::Piece& piece : fusion.pieces) units += (piece.count + unit - 1) / unit;
-    auto& claimed = header.claimed[fused_ % 2].value;
-    std::uint64_t folded = 0;
+    std::int64_t folded = 0;
     while (true) {
-      auto mine = static_cast<std::int64_t>(claimed.fetch_add(1, std::memory_order_relaxed));
+      std::int64_t mine = meeting_.claim_next();
       if (mine >= units) break;
       for (const Fusion::Piece& piece : fusion.pieces) {
         const std::int64_t here = (piece.count + unit - 1) / unit;
@@ -362,31 +355,21 @@ class ShmFusedPlayer final : public ShmFused {
       }
       ++folded;
     }
-    if (folded > 0) header.done[fused_ % 2].value.fetch_add(folded);
+    if (folded > 0) meeting_.finish(folded);
     return units;
-  }
-
-  // Names the ranks that have not begun (or not finished) the current operation.
-  std::string missing(std::string_view what, bool finished) const {
-    std::string names;
-    for (Rank r = 0; r < ranks_; ++r) {
-      const ShmArrival& line = lines_.arrival(r);
-      const std::uint64_t reached = finished ? line.finished.load() : line.sequence.load();
-      if (reached < fused_) names += (names.empty() ? "" : ", ") + std::to_string(r);
-    }
-    return "rank " + names + " " + std::string(what) + " within the timeout";
   }
 
   ShmView view_;
   ShmLines lines_;
-  ShmWaiter waiter_;
+  ShmMeeting meeting_;
+  ShmWaiter& waiter_;
   ShmPeerMemory peers_;
   Rank rank_;
   int ranks_;
   std::vector<const std::byte*> sources_;
   std::vector<std::byte*> destinations_;
+  std::vector<Rank> receivers_;    // fold_by_core(): those on one core
   std::vector<std::byte> blocks_;  // play_remote(): a block of every rank's elements
-  std::uint64_t fused_ = 0;        // operations with announced buffers begun
   std::uint64_t inlined_ = 0;      // in-line operations begun
 };
 
