@@ -127,11 +127,11 @@ class MpiEndpoint final : public Endpoint {
 
   void wait(Ticket ticket) override {
     advance(ticket, true);
-    end();
+    end(ticket);
   }
   bool try_wait(Ticket ticket) override {
     if (!advance(ticket, false)) return false;
-    end();
+    end(ticket);
     return true;
   }
 
@@ -157,7 +157,8 @@ class MpiEndpoint final : public Endpoint {
     return transfers_.emplace_back(transfer);
   }
 
-  void end() {
+  void end(Ticket ticket) {
+    transfers_[ticket].own = transfers_[ticket].into = {};  // free for what arrives
     if (--open_ > 0) return;
     transfers_.clear();
     departures_.clear();
