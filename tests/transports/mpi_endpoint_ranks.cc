@@ -1,5 +1,6 @@
 #include "tests/transports/mpi_endpoint_ranks.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -110,6 +111,80 @@ int sum_in_place_of_others() {
   return 0;
 }
 
+// Vectors of the two that follow, and what is in them.
+constexpr std::int64_t long_count = 50'000;
+class LongVectors {
+ public:
+  LongVectors(int vectors, std::int32_t value)
+      : vectors_(static_cast<std::size_t>(vectors), std::vector<std::int32_t>(long_count, value)) {}
+  Region region(std::size_t i) {
+    return {reinterpret_cast<std::byte*>(vectors_[i].data()), long_count, DataType::i32};
+  }
+  bool has(std::size_t i, std::int32_t value) const {
+    return vectors_[i] == std::vector<std::int32_t>(long_count, value);
+  }
+
+ private:
+  std::vector<std::vector<std::int32_t>> vectors_;
+};
+
+// A transfer that is complete has its memory no longer, though others begun before are open.
+int sum_where_another_was() {
+  const auto endpoint = make_mpi_endpoint(Seconds{20});
+  LongVectors vectors(2, endpoint->rank() + 1);
+  std::int32_t word = 0;
+  const Region open{reinterpret_cast<std::byte*>(&word), 1, DataType::i32};
+  const Rank source = 1;
+  if (endpoint->rank() == 1) {
+    const Endpoint::Ticket last = endpoint->recv(0, open);
+    for (const std::size_t i : {0, 1}) endpoint->wait(endpoint->send(0, vectors.region(i)));
+    endpoint->wait(last);
+    return 0;
+  }
+  const Endpoint::Ticket first = endpoint->send(1, open);
+  received_into.clear();
+  for (const std::size_t into : {1, 0}) {
+    endpoint->wait(
+        endpoint->recv_reduce({&source, 1}, vectors.region(1 - into), vectors.region(into), {}));
+  }
+  endpoint->wait(first);
+  const bool is_direct =
+      received_into[0] == vectors.region(1).data && received_into[1] == vectors.region(0).data;
+  return is_direct && vectors.has(1, 3) && vectors.has(0, 5) ? 0 : 1;
+}
+
+// Long sums that replace their own term need staging memory, which two have at a time: the next one
+// gets it when one is complete, or when it is waited for itself.
+int stage_two_sums() {
+  const auto endpoint = make_mpi_endpoint(Seconds{20});
+  const Rank source = 1;
+  for (const bool in_order : {true, false}) {
+    constexpr int sums = 5;
+    LongVectors vectors(sums, endpoint->rank() + 1);
+    std::vector<Endpoint::Ticket> tickets;
+    received_into.clear();
+    for (std::size_t i = 0; i < sums; ++i) {
+      const Region region = vectors.region(i);
+      tickets.push_back(endpoint->rank() == 1
+                            ? endpoint->send(0, region)
+                            : endpoint->recv_reduce({&source, 1}, region, region, {}));
+    }
+    if (endpoint->rank() == 0 && received_into.size() != 2) return 1;
+    if (!in_order) endpoint->wait(tickets.back());
+    for (std::size_t i = 0; i < sums - (in_order ? 0 : 1); ++i) {
+      endpoint->wait(tickets[i]);
+      if (endpoint->rank() == 0 && in_order &&
+          received_into.size() != std::min<std::size_t>(i + 3, sums)) {
+        return 1;
+      }
+    }
+    for (std::size_t i = 0; endpoint->rank() == 0 && i < sums; ++i) {
+      if (!vectors.has(i, 3)) return 1;
+    }
+  }
+  return 0;
+}
+
 // Far more messages than may be underway at once, each longer than MPI sends unasked, both ways
 // before either rank waits.
 int flood() {
@@ -139,6 +214,8 @@ int play_endpoint(const std::string& part) {
   if (part == "order") return play_out_of_order();
   if (part == "twice") return try_twice();
   if (part == "sums") return sum_in_place_of_others();
+  if (part == "freed") return sum_where_another_was();
+  if (part == "staged") return stage_two_sums();
   return part == "flood" ? flood() : 2;
 }
 

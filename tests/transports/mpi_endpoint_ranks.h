@@ -5,7 +5,8 @@
 
 namespace collbench {
 
-/// Exit status 0 if all is well on this rank: "order", "twice", "sums" or "flood".
+/// Exit status 0 if all is well on this rank: "order", "twice", "sums", "freed", "staged" or
+/// "flood".
 int play_endpoint(const std::string& part);
 
 }  // namespace collbench

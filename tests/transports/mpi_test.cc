@@ -212,6 +212,12 @@ TEST(MpiMachine, ASumArrivesOnlyInMemoryThatNoOtherTransferHas) {
   EXPECT_EQ(run_ranks(2, "endpoint", "sums"), 0);
 }
 
+TEST(MpiMachine, ASumArrivesInMemoryThatACompletedTransferHad) {
+  EXPECT_EQ(run_ranks(2, "endpoint", "freed"), 0);
+}
+
+TEST(MpiMachine, TwoLongSumsAreStagedAtATime) { EXPECT_EQ(run_ranks(2, "endpoint", "staged"), 0); }
+
 TEST(MpiMachine, SendsAnyNumberOfLongMessagesAtOnce) {
   EXPECT_EQ(run_ranks(2, "endpoint", "flood"), 0);
 }

@@ -1,10 +1,10 @@
 #include "transports/mpi/mpi_endpoint.h"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -20,52 +20,16 @@ namespace collbench {
 namespace {
 
 constexpr int only_tag = 0;
-constexpr std::int64_t pieces_ahead = 2;  // of one source, for which there is staging memory
 // Sums of so much, and more, arrive where they will be if they can, which spares the cache.
 constexpr std::int64_t long_bytes = std::int64_t{64} << 10;
-// On their way to one rank. More at once, and Open MPI 4.1 queues what it answers them with until
-// the receiver is in MPI again, which it may never be: 256 pieces of 128 KiB stood still for ever.
-constexpr std::int64_t pieces_underway = 8;
+// Of long sums that cannot, so many have staging memory at a time. That of all seven of a ring of 8
+// ranks was one more vector a rank, and took the ring of 16 MiB 1.3 times as long (2 cores).
+constexpr int long_sums_staged = 2;
 // A test that finds nothing gives the processor away. What it was for may have come meanwhile:
 // before one of what comes behind gives it away in vain, look again.
 constexpr int tests_of_a_try = 4;
 constexpr int tests_before_yields = 100;
 constexpr int tests_between_looks = 64;
-
-// One message on its way to this rank. Those of one source are posted in their order, since MPI
-// matches in that order; so what is not posted yet holds up what comes behind it.
-struct Arrival {
-  Rank from = -1;
-  std::size_t transfer = 0;  // that it is for
-  std::byte* into = nullptr;
-  std::int64_t bytes = 0;
-  std::int64_t posted = 0;         // pieces
-  std::int64_t arrived = 0;        // pieces
-  std::int64_t released = 0;       // pieces whose staging memory may be used again
-  std::vector<std::byte*> stages;  // none: each piece goes to its place
-  std::vector<MPI_Request> requests;
-
-  std::byte* place(std::int64_t piece) const {
-    return stages.empty() ? into + MessagePiece(bytes, piece).first
-                          : stages[static_cast<std::size_t>(piece % pieces_ahead)];
-  }
-  bool is_posted() const { return posted == pieces_of(bytes); }
-};
-
-// One message on its way from this rank. As with arrivals, those to one rank leave in their order.
-struct Departure {
-  Rank to = -1;
-  std::byte* from = nullptr;
-  std::int64_t bytes = 0;
-  std::int64_t posted = 0;  // pieces
-  std::int64_t taken = 0;   // pieces
-  std::array<MPI_Request, pieces_underway> requests{};
-
-  MPI_Request& request(std::int64_t piece) {
-    return requests[static_cast<std::size_t>(piece % pieces_underway)];
-  }
-  bool is_posted() const { return posted == pieces_of(bytes); }
-};
 
 class MpiEndpoint final : public Endpoint {
  public:
@@ -81,8 +45,9 @@ class MpiEndpoint final : public Endpoint {
 
   // Something is open only after a failure. MPI must not write into memory that is then gone.
   ~MpiEndpoint() override {
-    for (Arrival& arrival : arrivals_) {
-      for (MPI_Request& request : arrival.requests) {
+    for (MessageArrival& arrival : arrivals_) {
+      for (std::int64_t piece = 0; piece < arrival.posted; ++piece) {
+        MPI_Request& request = arrival.request(piece);
         if (request == MPI_REQUEST_NULL) continue;
         MPI_Cancel(&request);
         MPI_Request_free(&request);
@@ -174,17 +139,15 @@ class MpiEndpoint final : public Endpoint {
   // Into a region or, if that has no place, into staging memory.
   void expect(Rank from, Region into) {
     if (arrivals_in_use_ == arrivals_.size()) arrivals_.emplace_back();
-    Arrival& arrival = arrivals_[arrivals_in_use_];
+    MessageArrival& arrival = arrivals_[arrivals_in_use_];
     arrival.from = from;
     arrival.transfer = transfers_.size() - 1;
     arrival.into = into.data;
     arrival.bytes = into.size().count;
     arrival.posted = arrival.arrived = arrival.released = 0;
+    arrival.is_staged = into.data == nullptr;
     const std::int64_t pieces = pieces_of(arrival.bytes);
-    arrival.requests.assign(static_cast<std::size_t>(pieces), MPI_REQUEST_NULL);
-    for (std::int64_t i = 0; into.data == nullptr && i < std::min(pieces, pieces_ahead); ++i) {
-      arrival.stages.push_back(stages_.take(arrival.bytes));
-    }
+    if (pieces > 1) arrival.later_requests.resize(static_cast<std::size_t>(pieces - 1));
     std::vector<std::size_t>& waiting = unposted_[static_cast<std::size_t>(from)];
     if (!waiting.empty() || !post(arrival)) waiting.push_back(arrivals_in_use_);
     ++arrivals_in_use_;
@@ -195,14 +158,42 @@ class MpiEndpoint final : public Endpoint {
     while (!waiting.empty() && post(arrivals_[waiting.front()])) waiting.erase(waiting.begin());
   }
 
+  // Staging memory for all that one sum waits for, unless enough others have theirs. What is waited
+  // for itself must have it.
+  bool grant(MessageArrival& arrival, bool must) {
+    MessageTransfer& transfer = transfers_[arrival.transfer];
+    if (!transfer.is_granted) {
+      const bool is_long = arrival.bytes > long_bytes;
+      if (is_long && !must && long_sums_ >= long_sums_staged) {
+        starved_.push_back(arrival.from);
+        return false;
+      }
+      transfer.is_granted = true;
+      if (is_long) ++long_sums_;
+    }
+    for (std::int64_t i = 0; i < std::min(pieces_of(arrival.bytes), pieces_ahead); ++i) {
+      std::byte*& stage = arrival.stages[static_cast<std::size_t>(i)];
+      if (stage == nullptr) stage = stages_.take(arrival.bytes);
+    }
+    return true;
+  }
+
+  // Others may have what a sum that is complete had.
+  void note_summed(MessageTransfer& transfer) {
+    if (!transfer.is_granted || transfer.into.size().count <= long_bytes) return;
+    transfer.is_granted = false;
+    --long_sums_;
+    for (const Rank source : std::exchange(starved_, {})) post_from(source);
+  }
+
   // As many of its pieces as there is memory for; whether that is all of them.
-  bool post(Arrival& arrival) {
+  bool post(MessageArrival& arrival, bool must = false) {
+    if (arrival.is_staged && !grant(arrival, must)) return false;
     for (; !arrival.is_posted(); ++arrival.posted) {
       const std::int64_t number = arrival.posted;
-      if (!arrival.stages.empty() && number == arrival.released + pieces_ahead) return false;
+      if (arrival.is_staged && number == arrival.released + pieces_ahead) return false;
       check(MPI_Irecv(arrival.place(number), MessagePiece(arrival.bytes, number).count, MPI_BYTE,
-                      arrival.from, only_tag, MPI_COMM_WORLD,
-                      &arrival.requests[static_cast<std::size_t>(number)]),
+                      arrival.from, only_tag, MPI_COMM_WORLD, &arrival.request(number)),
             "MPI_Irecv");
     }
     return true;
@@ -220,6 +211,7 @@ class MpiEndpoint final : public Endpoint {
       reduce_piece(transfer);
       for (std::size_t i = 0; i < transfer.count; ++i) release(arrivals_[transfer.first + i]);
     }
+    note_summed(transfer);
     return true;
   }
 
@@ -229,7 +221,7 @@ class MpiEndpoint final : public Endpoint {
   }
 
   // As many of its pieces as may be underway; whether that is all of them.
-  bool post(Departure& departure) {
+  bool post(MessageDeparture& departure) {
     const Rank to = departure.to;
     for (; !departure.is_posted(); ++departure.posted, ++underway(to)) {
       if (underway(to) == pieces_underway && !make_room(to)) return false;
@@ -243,13 +235,13 @@ class MpiEndpoint final : public Endpoint {
 
   std::int64_t& underway(Rank to) { return underway_[static_cast<std::size_t>(to)]; }
   bool make_room(Rank to) {
-    for (Departure& departure : departures_) {
+    for (MessageDeparture& departure : departures_) {
       if (departure.to == to) note_taken(departure);
     }
     return underway(to) < pieces_underway;
   }
 
-  void note_taken(Departure& departure) {
+  void note_taken(MessageDeparture& departure) {
     for (; departure.taken < departure.posted; ++departure.taken, --underway(departure.to)) {
       int is_complete = 0;
       check(MPI_Test(&departure.request(departure.taken), &is_complete, MPI_STATUS_IGNORE),
@@ -265,7 +257,7 @@ class MpiEndpoint final : public Endpoint {
                   [&](Rank rank) { return unsent_[static_cast<std::size_t>(rank)].empty(); });
   }
 
-  bool finish(Departure& departure, bool may_block) {
+  bool finish(MessageDeparture& departure, bool may_block) {
     const std::int64_t pieces = pieces_of(departure.bytes);
     const auto late = [&] {
       return fmt::format("rank {} did not take a message from rank {} within {}", departure.to,
@@ -287,19 +279,26 @@ class MpiEndpoint final : public Endpoint {
 
   // The pieces of an arrival up to one of them.
   bool arrive(std::size_t index, std::int64_t last, bool may_block) {
-    Arrival& arrival = arrivals_[index];
+    MessageArrival& arrival = arrivals_[index];
     for (; arrival.arrived <= last; ++arrival.arrived) {
       while (arrival.arrived >= arrival.posted) {
-        const Arrival& ahead = arrivals_[unposted_[static_cast<std::size_t>(arrival.from)].front()];
-        assert(&ahead != &arrival);
-        if (!advance(ahead.transfer, may_block)) return false;
+        MessageArrival& ahead =
+            arrivals_[unposted_[static_cast<std::size_t>(arrival.from)].front()];
+        if (ahead.posted == 0) {
+          post(ahead, true);
+          const MessageTransfer& first = transfers_[ahead.transfer];
+          for (std::size_t i = 0; i < first.count; ++i) post_from(arrivals_[first.first + i].from);
+        } else {
+          assert(&ahead != &arrival);
+          if (!advance(ahead.transfer, may_block)) return false;
+        }
       }
       MPI_Status status;
       const auto late = [&] {
         return fmt::format("rank {} sent nothing to rank {} within {}", arrival.from, rank_,
                            to_string(timeout_));
       };
-      MPI_Request& request = arrival.requests[static_cast<std::size_t>(arrival.arrived)];
+      MPI_Request& request = arrival.request(arrival.arrived);
       const auto is_there = [&] {
         int flag = 0;
         check(MPI_Test(&request, &flag, &status), "MPI_Irecv");
@@ -348,7 +347,7 @@ class MpiEndpoint final : public Endpoint {
                         transfer.sources.end();
     terms_.clear();
     if (!marked) terms_.push_back(transfer.own.data + piece.first);
-    const Arrival* arrival = &arrivals_[transfer.first];
+    const MessageArrival* arrival = &arrivals_[transfer.first];
     for (const Rank source : transfer.sources) {
       terms_.push_back(source == rank_ ? transfer.own.data + piece.first
                                        : (arrival++)->place(transfer.done));
@@ -359,11 +358,12 @@ class MpiEndpoint final : public Endpoint {
   }
 
   // The memory of a reduced piece serves the next one, or another message.
-  void release(Arrival& arrival) {
+  void release(MessageArrival& arrival) {
     ++arrival.released;
     if (arrival.released == pieces_of(arrival.bytes)) {
-      stages_.give_back(arrival.stages, arrival.bytes);
-      arrival.stages.clear();
+      for (std::byte*& stage : arrival.stages) {
+        if (stage != nullptr) stages_.give_back(std::exchange(stage, nullptr), arrival.bytes);
+      }
     } else if (!arrival.is_posted()) {
       post_from(arrival.from);
     }
@@ -374,14 +374,16 @@ class MpiEndpoint final : public Endpoint {
   int ranks_ = 1;
   std::size_t open_ = 0;  // transfers that have not been waited for
   std::vector<MessageTransfer> transfers_;
-  std::vector<Departure> departures_;
+  std::vector<MessageDeparture> departures_;
   std::vector<std::vector<std::size_t>> unsent_;  // departures by receiver, the earliest first
   std::vector<std::int64_t> underway_;            // pieces by receiver
   std::vector<Rank> sending_to_;                  // with such
-  std::vector<Arrival> arrivals_;                 // those in use come first
+  std::vector<MessageArrival> arrivals_;          // those in use come first
   std::size_t arrivals_in_use_ = 0;
   std::vector<std::vector<std::size_t>> unposted_;  // arrivals by source, the earliest first
   PieceMemory stages_;
+  int long_sums_ = 0;                    // that have staging memory
+  std::vector<Rank> starved_;            // sources of those that wait for some
   std::vector<const std::byte*> terms_;  // of one reduction
 };
 

@@ -1,13 +1,16 @@
-// What a rank has begun over MPI: its transfers, the pieces into which both sides cut a message,
-// and staging memory for them.
+// What a rank has begun over MPI: its messages and transfers, the pieces into which both sides cut
+// a message, and staging memory for them.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
+
+#include <mpi.h>
 
 #include "transports/endpoint.h"
 #include "transports/memory.h"
@@ -30,6 +33,52 @@ constexpr std::int64_t pieces_of(std::int64_t bytes) {
   return (bytes + MessagePiece::most_bytes - 1) / MessagePiece::most_bytes;
 }
 
+/// Pieces of one message for which there is staging memory.
+constexpr std::int64_t pieces_ahead = 2;
+/// On their way to one rank. More at once, and Open MPI 4.1 queues what it answers them with until
+/// the receiver is in MPI again, which it may never be: 256 pieces of 128 KiB stood still for ever.
+constexpr std::int64_t pieces_underway = 8;
+
+/// One message on its way to this rank. Those of one source are posted in their order, since MPI
+/// matches in that order; so what is not posted yet holds up what comes behind it.
+struct MessageArrival {
+  Rank from = -1;
+  bool is_staged = false;    // else each piece goes to its place
+  std::size_t transfer = 0;  // that it is for
+  std::byte* into = nullptr;
+  std::int64_t bytes = 0;
+  std::int64_t posted = 0;                        // pieces
+  std::int64_t arrived = 0;                       // pieces
+  std::int64_t released = 0;                      // pieces whose staging memory may be used again
+  std::array<std::byte*, pieces_ahead> stages{};  // once they are granted
+  MPI_Request first_request = MPI_REQUEST_NULL;   // most messages are one piece
+  std::vector<MPI_Request> later_requests;
+
+  std::byte* place(std::int64_t piece) const {
+    return is_staged ? stages[static_cast<std::size_t>(piece % pieces_ahead)]
+                     : into + MessagePiece(bytes, piece).first;
+  }
+  MPI_Request& request(std::int64_t piece) {
+    return piece == 0 ? first_request : later_requests[static_cast<std::size_t>(piece - 1)];
+  }
+  bool is_posted() const { return posted == pieces_of(bytes); }
+};
+
+/// One message on its way from this rank. As with arrivals, those to one rank leave in their order.
+struct MessageDeparture {
+  Rank to = -1;
+  std::byte* from = nullptr;
+  std::int64_t bytes = 0;
+  std::int64_t posted = 0;  // pieces
+  std::int64_t taken = 0;   // pieces
+  std::array<MPI_Request, pieces_underway> requests{};
+
+  MPI_Request& request(std::int64_t piece) {
+    return requests[static_cast<std::size_t>(piece % pieces_underway)];
+  }
+  bool is_posted() const { return posted == pieces_of(bytes); }
+};
+
 /// One transfer of a ticket.
 struct MessageTransfer {
   std::span<const Rank> sources = {};  // of what is reduced
@@ -39,7 +88,8 @@ struct MessageTransfer {
   bool is_send = false;
   std::size_t first = 0;  // its arrivals or its departure
   std::size_t count = 0;
-  std::int64_t done = 0;  // pieces
+  std::int64_t done = 0;    // pieces
+  bool is_granted = false;  // its arrivals may have staging memory
 
   std::int64_t last_piece() const { return pieces_of(into.size().count) - 1; }
 };
@@ -59,9 +109,8 @@ class PieceMemory {
     kind.free.pop_back();
     return piece;
   }
-  void give_back(const std::vector<std::byte*>& pieces, std::int64_t of_bytes) {
-    std::vector<std::byte*>& free = kind_for(of_bytes).free;
-    free.insert(free.end(), pieces.begin(), pieces.end());
+  void give_back(std::byte* piece, std::int64_t of_bytes) {
+    kind_for(of_bytes).free.push_back(piece);
   }
 
  private:
