@@ -31,6 +31,10 @@ class Race {
   const std::vector<RacePoint>& points() const { return points_; }
   /// `deviation` is that of ln(time).
   void measured(std::size_t cell, Seconds time, double deviation);
+  /// As TimeSurface::measure_ratio().
+  void measured_ratio(std::size_t above, std::size_t below, double log_ratio) {
+    surface_.measure_ratio(above, below, log_ratio);
+  }
   bool is_measured(std::size_t cell) const { return times_[cell] > 0; }
   int measurements() const { return measurements_; }
 

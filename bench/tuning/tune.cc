@@ -205,6 +205,7 @@ class RuleProof {
     const Seconds own = named_first ? *other : *one;
     const Seconds named = named_first ? *one : *other;
     seen_.log_ratios.push_back(std::log(own / named));
+    race_.measured_ratio(rule_.own_cell, rule_.best_cell, seen_.log_ratios.back());
     if (is_obedience_known_) return true;
     const Sampling sampling = sampling_for(plan_.timeout, seen_.log_ratios.size() == 1);
     const Measurement tuned = with(rule_.own, sampling);

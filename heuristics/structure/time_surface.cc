@@ -34,6 +34,7 @@ constexpr MissedPart missed_by_method_on_host{0.12, 0.25, 2, 3};
 constexpr MissedPart missed_by_unknown{0.8, 0.5, 2.5, 3};  // of a method without a form
 constexpr MissedPart missed_unguided{3, 1.5, 4, 4};
 constexpr double missed_alone = 0.03;  // by each cell
+constexpr double most_deviations = 3;  // that what is seen once counts as
 
 double doublings(double a, double b) { return std::abs(std::log2(a / b)); }
 
@@ -54,8 +55,8 @@ double squared(double x) { return x * x; }
 TimeSurface::TimeSurface(std::vector<SurfaceCell> cells, double drift)
     : cells_(std::move(cells)),
       forms_(cells_.size()),
-      expected_drift_(drift),
       drift_(drift),
+      ratio_drift_(drift / 2),
       repeats_(cells_.size()) {
   require(cells_.size() <= most_cells,
           fmt::format("{} times are too many to be compared at once; the most are {}",
@@ -83,6 +84,7 @@ std::vector<FittedConstant> TimeSurface::constants(const NetworkModel& model) co
   std::vector<PlayedRow> rows;
   for (const Observation& seen : observations_) {
     const Form& form = forms_[seen.cell];
+    if (seen.below != size()) continue;
     if (!form.is_known || form.interconnect != model.interconnect) continue;
     const SurfaceCell& cell = cells_[seen.cell];
     rows.push_back(
@@ -122,7 +124,7 @@ void TimeSurface::linearise(const NetworkModel& model) {
 
 void TimeSurface::linearise() {
   linearised_after_ = observations_.size();
-  linearised_with_ = drift_;
+  linearised_with_ = drift();
   for (const Interconnect each : interconnects_) linearise(network_model(each));
   if (!interconnects_.empty()) fill_unknown();
   mean_.resize(size());
@@ -198,11 +200,16 @@ double TimeSurface::prior_covariance(std::size_t a, std::size_t b) const {
 
 void TimeSurface::observe(const Observation& seen) {
   const std::size_t n = size();
-  const std::vector<double> column(
-      covariance_.begin() + static_cast<std::ptrdiff_t>(seen.cell * n),
-      covariance_.begin() + static_cast<std::ptrdiff_t>((seen.cell + 1) * n));
-  const double variance = column[seen.cell] + seen.variance + squared(drift_);
-  const double surprise = seen.log_us - mean_[seen.cell];
+  const bool is_ratio = seen.below != n;
+  std::vector<double> column(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    column[i] = covariance(seen.cell, i) - (is_ratio ? covariance(seen.below, i) : 0);
+  }
+  const double known = column[seen.cell] - (is_ratio ? column[seen.below] : 0);
+  const double surprise = seen.log_us - mean_[seen.cell] + (is_ratio ? mean_[seen.below] : 0);
+  double variance = known + seen.variance + squared((is_ratio ? ratio_drift_ : drift_).learnt());
+  if (is_ratio) variance = std::max(variance, squared(surprise / most_deviations));
+  if (variance <= 0) return;  // it is known exactly
   for (std::size_t i = 0; i < n; ++i) {
     const double share = column[i] / variance;
     mean_[i] += share * surprise;
@@ -210,36 +217,45 @@ void TimeSurface::observe(const Observation& seen) {
   }
 }
 
-// The expected drift counts as four repeats. What lies far off, as after a pause of the machine,
-// counts as three deviations.
-void TimeSurface::learn_drift(const Observation& seen) {
+void TimeSurface::Drift::see(Repeats& repeats, double log) {
   constexpr double expected_repeats = 4;
-  // Of a time that is not as sure, more than drift would be seen.
-  if (seen.variance > squared(expected_drift_)) return;
-  Repeats& repeats = repeats_[seen.cell];
   if (repeats.count > 0) {
     const double share = repeats.count / (repeats.count + 1.0);
-    drift_squares_ += std::min(share * squared(seen.log_us - repeats.mean), 9 * squared(drift_));
-    ++drifts_;
-    drift_ = std::sqrt((expected_repeats * squared(expected_drift_) + drift_squares_) /
-                       (expected_repeats + drifts_));
+    squares_ += std::min(share * squared(log - repeats.mean), squared(most_deviations * learnt_));
+    ++seen_;
+    learnt_ =
+        std::sqrt((expected_repeats * squared(expected_) + squares_) / (expected_repeats + seen_));
   }
   ++repeats.count;
-  repeats.mean += (seen.log_us - repeats.mean) / repeats.count;
+  repeats.mean += (log - repeats.mean) / repeats.count;
+}
+
+// Of a time that is not as sure, more than drift would be seen.
+void TimeSurface::learn_drift(const Observation& seen) {
+  Drift& drift = seen.below == size() ? drift_ : ratio_drift_;
+  if (seen.variance > squared(drift.expected())) return;
+  drift.see(seen.below == size() ? repeats_[seen.cell] : ratio_repeats_[{seen.cell, seen.below}],
+            seen.log_us);
 }
 
 void TimeSurface::measure(std::size_t cell, Seconds time, double deviation) {
   require(time.count() > 0, fmt::format("a measured time must be above 0, not {}", time.count()));
-  observations_.push_back({cell, std::log(time.count() * 1e6), squared(deviation)});
+  observations_.push_back({cell, std::log(time.count() * 1e6), squared(deviation), size()});
   learn_drift(observations_.back());
   // The constants move much at first.
   const bool moves = observations_.size() >= linearised_after_ + 1 + linearised_after_ / 4;
-  const bool drifts_otherwise = std::abs(std::log(drift_ / linearised_with_)) > 0.2;
-  if ((moves && !interconnects_.empty()) || (drift_ > 0 && drifts_otherwise)) {
+  const bool drifts_otherwise = std::abs(std::log(drift() / linearised_with_)) > 0.2;
+  if ((moves && !interconnects_.empty()) || (drift() > 0 && drifts_otherwise)) {
     linearise();
   } else {
     observe(observations_.back());
   }
+}
+
+void TimeSurface::measure_ratio(std::size_t above, std::size_t below, double log_ratio) {
+  observations_.push_back({above, log_ratio, 0, below});
+  learn_drift(observations_.back());
+  observe(observations_.back());
 }
 
 }  // namespace collbench

@@ -17,7 +17,9 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "core/units.h"
@@ -47,13 +49,17 @@ class TimeSurface {
   /// A measured time whose logarithm is sure to `deviation` (standard), drift aside. A cell may be
   /// measured again.
   void measure(std::size_t cell, Seconds time, double deviation);
+  /// ln of the time of cell `above` over that of `below`, both measured by turns: most of what
+  /// drifts is in both. How much ratios scatter is learnt from pairs that are measured again; half
+  /// of the drift is expected. What lies far off counts as three deviations.
+  void measure_ratio(std::size_t above, std::size_t below, double log_ratio);
 
   /// Expected ln(microseconds), and its covariance.
   double log_us(std::size_t cell) const { return mean_[cell]; }
   double covariance(std::size_t a, std::size_t b) const { return covariance_[a * size() + b]; }
   std::size_t size() const { return cells_.size(); }
   /// As far as it is learnt.
-  double drift() const { return drift_; }
+  double drift() const { return drift_.learnt(); }
 
  private:
   struct Form {
@@ -65,8 +71,9 @@ class TimeSurface {
   };
   struct Observation {
     std::size_t cell;
-    double log_us;
-    double variance;  // without drift
+    double log_us;      // or of a ratio, ln
+    double variance;    // without drift
+    std::size_t below;  // the other cell of a ratio; size(): none
   };
   struct Repeats {
     int count = 0;
@@ -80,18 +87,32 @@ class TimeSurface {
   double prior_covariance(std::size_t a, std::size_t b) const;
   void observe(const Observation& observation);
   void learn_drift(const Observation& observation);
+  // What is seen far off its cell's (or pair's) mean, as after a pause of the machine, counts as
+  // three deviations. The expected drift counts as four repeats.
+  class Drift {
+   public:
+    explicit Drift(double expected) : expected_(expected), learnt_(expected) {}
+    double expected() const { return expected_; }
+    double learnt() const { return learnt_; }
+    void see(Repeats& repeats, double log);
+
+   private:
+    double expected_;
+    double learnt_;
+    double squares_ = 0;
+    int seen_ = 0;
+  };
 
   std::vector<SurfaceCell> cells_;
   std::set<Interconnect> interconnects_;  // of the known forms, each with its model
   std::vector<Form> forms_;
   std::vector<Observation> observations_;
   std::size_t linearised_after_ = 0;  // observations
-  double expected_drift_;
-  double drift_;
-  double linearised_with_;  // drift
-  double drift_squares_ = 0;
-  int drifts_ = 0;
+  Drift drift_;
+  Drift ratio_drift_;
+  double linearised_with_ = 0;    // drift
   std::vector<Repeats> repeats_;  // of each cell
+  std::map<std::pair<std::size_t, std::size_t>, Repeats> ratio_repeats_;
   std::vector<double> mean_;
   std::vector<double> covariance_;  // size() x size()
 };

@@ -159,6 +159,31 @@ TEST(TimeSurfaceTest, DriftIsLearntFromCellsThatAreMeasuredAgain) {
   EXPECT_EQ(exact.drift(), 0);
 }
 
+// A machine whose speed drifts says little of two times, and much of two that were measured by
+// turns.
+TEST(TimeSurfaceTest, RatiosOfPairsAreSurerThanTimesThatDrift) {
+  TimeSurface surface(
+      {named_cell("openmpi", "ring", 1, 4, 4096), named_cell("openmpi", "linear", 1, 4, 4096)},
+      0.1);
+  const auto sure = [&] {
+    return std::sqrt(surface.covariance(0, 0) + surface.covariance(1, 1) -
+                     2 * surface.covariance(0, 1));
+  };
+  const auto apart = [&] { return surface.log_us(0) - surface.log_us(1); };
+  surface.measure(0, Seconds{1.3e-5}, 0.001);
+  surface.measure(1, Seconds{1e-5}, 0.001);
+  const double before = sure();
+  EXPECT_GT(before, 0.1);
+  const double level = surface.covariance(0, 0);
+  for (int pair = 0; pair < 4; ++pair) surface.measure_ratio(0, 1, 0.1);
+  EXPECT_NEAR(apart(), 0.1, 0.02);
+  EXPECT_LT(sure(), 0.03);
+  EXPECT_GT(surface.covariance(0, 0), level / 3) << "how fast both are is not seen";
+  EXPECT_DOUBLE_EQ(surface.drift(), 0.1);
+  surface.measure_ratio(0, 1, 5);
+  EXPECT_LT(apart(), 0.2) << "one pause";
+}
+
 // NCCL's methods and MPI's in one table, as where GPUs were measured beside hosts.
 TEST(TimeSurfaceTest, EachNetworkOfASystemHasItsModel) {
   const auto mpi = [](const std::string& algorithm) {
