@@ -19,6 +19,9 @@
 namespace collbench {
 namespace {
 
+using Arrival = MessageArrival<MPI_Request>;
+using Departure = MessageDeparture<MPI_Request>;
+
 constexpr int only_tag = 0;
 // Sums of so much, and more, arrive where they will be if they can, which spares the cache.
 constexpr std::int64_t long_bytes = std::int64_t{64} << 10;
@@ -45,7 +48,7 @@ class MpiEndpoint final : public Endpoint {
 
   // Something is open only after a failure. MPI must not write into memory that is then gone.
   ~MpiEndpoint() override {
-    for (MessageArrival& arrival : arrivals_) {
+    for (Arrival& arrival : arrivals_) {
       for (std::int64_t piece = 0; piece < arrival.posted; ++piece) {
         MPI_Request& request = arrival.request(piece);
         if (request == MPI_REQUEST_NULL) continue;
@@ -139,7 +142,7 @@ class MpiEndpoint final : public Endpoint {
   // Into a region or, if that has no place, into staging memory.
   void expect(Rank from, Region into) {
     if (arrivals_in_use_ == arrivals_.size()) arrivals_.emplace_back();
-    MessageArrival& arrival = arrivals_[arrivals_in_use_];
+    Arrival& arrival = arrivals_[arrivals_in_use_];
     arrival.from = from;
     arrival.transfer = transfers_.size() - 1;
     arrival.into = into.data;
@@ -160,7 +163,7 @@ class MpiEndpoint final : public Endpoint {
 
   // Staging memory for all that one sum waits for, unless enough others have theirs. What is waited
   // for itself must have it.
-  bool grant(MessageArrival& arrival, bool must) {
+  bool grant(Arrival& arrival, bool must) {
     MessageTransfer& transfer = transfers_[arrival.transfer];
     if (!transfer.is_granted) {
       const bool is_long = arrival.bytes > long_bytes;
@@ -187,7 +190,7 @@ class MpiEndpoint final : public Endpoint {
   }
 
   // As many of its pieces as there is memory for; whether that is all of them.
-  bool post(MessageArrival& arrival, bool must = false) {
+  bool post(Arrival& arrival, bool must = false) {
     if (arrival.is_staged && !grant(arrival, must)) return false;
     for (; !arrival.is_posted(); ++arrival.posted) {
       const std::int64_t number = arrival.posted;
@@ -221,7 +224,7 @@ class MpiEndpoint final : public Endpoint {
   }
 
   // As many of its pieces as may be underway; whether that is all of them.
-  bool post(MessageDeparture& departure) {
+  bool post(Departure& departure) {
     const Rank to = departure.to;
     for (; !departure.is_posted(); ++departure.posted, ++underway(to)) {
       if (underway(to) == pieces_underway && !make_room(to)) return false;
@@ -235,13 +238,13 @@ class MpiEndpoint final : public Endpoint {
 
   std::int64_t& underway(Rank to) { return underway_[static_cast<std::size_t>(to)]; }
   bool make_room(Rank to) {
-    for (MessageDeparture& departure : departures_) {
+    for (Departure& departure : departures_) {
       if (departure.to == to) note_taken(departure);
     }
     return underway(to) < pieces_underway;
   }
 
-  void note_taken(MessageDeparture& departure) {
+  void note_taken(Departure& departure) {
     for (; departure.taken < departure.posted; ++departure.taken, --underway(departure.to)) {
       int is_complete = 0;
       check(MPI_Test(&departure.request(departure.taken), &is_complete, MPI_STATUS_IGNORE),
@@ -257,7 +260,7 @@ class MpiEndpoint final : public Endpoint {
                   [&](Rank rank) { return unsent_[static_cast<std::size_t>(rank)].empty(); });
   }
 
-  bool finish(MessageDeparture& departure, bool may_block) {
+  bool finish(Departure& departure, bool may_block) {
     const std::int64_t pieces = pieces_of(departure.bytes);
     const auto late = [&] {
       return fmt::format("rank {} did not take a message from rank {} within {}", departure.to,
@@ -279,11 +282,10 @@ class MpiEndpoint final : public Endpoint {
 
   // The pieces of an arrival up to one of them.
   bool arrive(std::size_t index, std::int64_t last, bool may_block) {
-    MessageArrival& arrival = arrivals_[index];
+    Arrival& arrival = arrivals_[index];
     for (; arrival.arrived <= last; ++arrival.arrived) {
       while (arrival.arrived >= arrival.posted) {
-        MessageArrival& ahead =
-            arrivals_[unposted_[static_cast<std::size_t>(arrival.from)].front()];
+        Arrival& ahead = arrivals_[unposted_[static_cast<std::size_t>(arrival.from)].front()];
         if (ahead.posted == 0) {
           post(ahead, true);
           const MessageTransfer& first = transfers_[ahead.transfer];
@@ -347,7 +349,7 @@ class MpiEndpoint final : public Endpoint {
                         transfer.sources.end();
     terms_.clear();
     if (!marked) terms_.push_back(transfer.own.data + piece.first);
-    const MessageArrival* arrival = &arrivals_[transfer.first];
+    const Arrival* arrival = &arrivals_[transfer.first];
     for (const Rank source : transfer.sources) {
       terms_.push_back(source == rank_ ? transfer.own.data + piece.first
                                        : (arrival++)->place(transfer.done));
@@ -358,7 +360,7 @@ class MpiEndpoint final : public Endpoint {
   }
 
   // The memory of a reduced piece serves the next one, or another message.
-  void release(MessageArrival& arrival) {
+  void release(Arrival& arrival) {
     ++arrival.released;
     if (arrival.released == pieces_of(arrival.bytes)) {
       for (std::byte*& stage : arrival.stages) {
@@ -374,11 +376,11 @@ class MpiEndpoint final : public Endpoint {
   int ranks_ = 1;
   std::size_t open_ = 0;  // transfers that have not been waited for
   std::vector<MessageTransfer> transfers_;
-  std::vector<MessageDeparture> departures_;
+  std::vector<Departure> departures_;
   std::vector<std::vector<std::size_t>> unsent_;  // departures by receiver, the earliest first
   std::vector<std::int64_t> underway_;            // pieces by receiver
   std::vector<Rank> sending_to_;                  // with such
-  std::vector<MessageArrival> arrivals_;          // those in use come first
+  std::vector<Arrival> arrivals_;                 // those in use come first
   std::size_t arrivals_in_use_ = 0;
   std::vector<std::vector<std::size_t>> unposted_;  // arrivals by source, the earliest first
   PieceMemory stages_;

@@ -10,8 +10,6 @@
 #include <span>
 #include <vector>
 
-#include <mpi.h>
-
 #include "transports/endpoint.h"
 #include "transports/memory.h"
 
@@ -40,7 +38,9 @@ constexpr std::int64_t pieces_ahead = 2;
 constexpr std::int64_t pieces_underway = 8;
 
 /// One message on its way to this rank. Those of one source are posted in their order, since MPI
-/// matches in that order; so what is not posted yet holds up what comes behind it.
+/// matches in that order; so what is not posted yet holds up what comes behind it. `Request` is
+/// MPI's.
+template <class Request>
 struct MessageArrival {
   Rank from = -1;
   bool is_staged = false;    // else each piece goes to its place
@@ -51,29 +51,30 @@ struct MessageArrival {
   std::int64_t arrived = 0;                       // pieces
   std::int64_t released = 0;                      // pieces whose staging memory may be used again
   std::array<std::byte*, pieces_ahead> stages{};  // once they are granted
-  MPI_Request first_request = MPI_REQUEST_NULL;   // most messages are one piece
-  std::vector<MPI_Request> later_requests;
+  Request first_request{};                        // most messages are one piece
+  std::vector<Request> later_requests;
 
   std::byte* place(std::int64_t piece) const {
     return is_staged ? stages[static_cast<std::size_t>(piece % pieces_ahead)]
                      : into + MessagePiece(bytes, piece).first;
   }
-  MPI_Request& request(std::int64_t piece) {
+  Request& request(std::int64_t piece) {
     return piece == 0 ? first_request : later_requests[static_cast<std::size_t>(piece - 1)];
   }
   bool is_posted() const { return posted == pieces_of(bytes); }
 };
 
 /// One message on its way from this rank. As with arrivals, those to one rank leave in their order.
+template <class Request>
 struct MessageDeparture {
   Rank to = -1;
   std::byte* from = nullptr;
   std::int64_t bytes = 0;
   std::int64_t posted = 0;  // pieces
   std::int64_t taken = 0;   // pieces
-  std::array<MPI_Request, pieces_underway> requests{};
+  std::array<Request, pieces_underway> requests{};
 
-  MPI_Request& request(std::int64_t piece) {
+  Request& request(std::int64_t piece) {
     return requests[static_cast<std::size_t>(piece % pieces_underway)];
   }
   bool is_posted() const { return posted == pieces_of(bytes); }
