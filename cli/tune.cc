@@ -13,6 +13,7 @@
 #include "bench/measure/measure_case.h"
 #include "bench/measure/sweep.h"
 #include "bench/tuning/offline.h"
+#include "bench/tuning/proof.h"
 #include "bench/verdicts/statistics_ranks.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
@@ -127,6 +128,16 @@ void print_choices(const TuningResult& result) {
   }
 }
 
+std::string obeyed_in_words(const ProvenPoint& point) {
+  if (!point.is_obeyed) return "-";
+  return *point.is_obeyed ? "yes" : "NO";
+}
+
+std::string played_in_words(const ProvenPoint& point) {
+  if (!point.played.empty() || !point.is_obeyed) return point.played;
+  return *point.is_obeyed ? "as fast as it is by name" : "slower than it is by name";
+}
+
 /// Whether every rule is obeyed.
 bool print_proof(const std::vector<ProvenPoint>& points) {
   bool all_obeyed = true;
@@ -137,20 +148,19 @@ bool print_proof(const std::vector<ProvenPoint>& points) {
       "{:<12} {:<36} gain [90 %]\n",
       "workers", "size", "obeyed", "played");
   for (const ProvenPoint& point : points) {
-    if (point.log_ratios.empty()) continue;
     measurements += point.measurements;
-    all_obeyed = all_obeyed && point.is_obeyed;
-    gains.push_back(point.gain.estimate);
-    std::cout << fmt::format("{:>7} {:>12}  {:<12} {:<36} {}\n", point.point.workers,
-                             to_string(point.point.bytes), point.is_obeyed ? "yes" : "NO",
-                             point.played.empty() ? "as fast as it is by name" : point.played,
-                             gain_in_words(point.gain));
+    all_obeyed = all_obeyed && point.is_obeyed.value_or(true);
+    if (point.is_obeyed) gains.push_back(point.gain.estimate);
+    std::cout << fmt::format("{:>7} {:>12}  {:<12} {:<36} {}{}\n", point.point.workers,
+                             to_string(point.point.bytes), obeyed_in_words(point),
+                             played_in_words(point), gain_in_words(point.gain),
+                             point.is_measured ? "" : " by other sizes");
   }
   std::cout << fmt::format("# the proof took {} measurements more\n", measurements);
   constexpr std::size_t for_an_interval = 5;  // of 90 %
   if (gains.size() >= for_an_interval) {
-    std::cout << fmt::format("# over these {} points the geometric mean gains {}\n", gains.size(),
-                             gain_in_words(walsh_shift(gains, 0.9)));
+    std::cout << fmt::format("# at the {} points of a sure gain the geometric mean gains {}\n",
+                             gains.size(), gain_in_words(walsh_shift(gains, 0.9)));
   }
   return all_obeyed;
 }
@@ -177,7 +187,7 @@ int prove(const TuningPlan& plan, Race& race, TuningResult& result, const Librar
   const bool is_obeyed = print_proof(points);
   if (const int lost = take_back(result, points); lost > 0) {
     std::cout << fmt::format(
-        "# {} of these rules are taken back: they may lose time, or were not proven\n", lost);
+        "# {} of these rules are taken back: a gain is not sure, or was not proven\n", lost);
   }
   if (is_obeyed) return exit_ok;
   std::cerr << "collbench: the library does not play what the rules say\n";

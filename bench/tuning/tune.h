@@ -64,34 +64,4 @@ Shift gain_of(const Race& race, std::size_t own, std::size_t best);
 /// The choices as rules: each holds from the geometric mean of its size and the one below.
 SelectionTable rules_of(const TuningResult& result, const std::string& machine);
 
-/// What the loaded rules do at a point that they change.
-struct ProvenPoint {
-  Case point;
-  std::string played;  // what the library said it plays; empty: it does not say
-  bool is_obeyed = false;
-  int measurements = 0;
-  Shift gain{};                    // by all measurements of the race and the proof
-  std::vector<double> log_ratios;  // own choice's time over that of the rule's, of each round
-  /// Where the library does not say what it plays: time of the rule's algorithm, chosen by name
-  /// without rules, over time with rules. A rule is obeyed if in one round that is nearer to 1 than
-  /// to what the library's own choice would make it, or may be 1 to 5 % and to what looking a rule
-  /// up costs.
-  std::vector<double> log_of_named;
-};
-
-/// Measures the library's own choice and, alternating, the rule's algorithm by its name at the
-/// points that the rules change: once, and then until the gain is sure, too small to pay, or the
-/// budget spent. Both in the processes that `plan.measure` has: two starts of one job differ more
-/// than two algorithms do. `with` has the rules loaded, and shows that they are obeyed: at once
-/// where `expected` says what is then played; where that is empty, since the library does not show
-/// it, in as many rounds as that takes, whatever the budget. All times count in the race, so each
-/// says something of its neighbours. A rule is taken as obeyed until something speaks against it.
-std::vector<ProvenPoint> prove_rules(
-    const TuningPlan& plan, Race& race, const TuningResult& result, const MeasureCase& with,
-    Seconds budget, const std::function<std::string(const std::string& candidate)>& expected);
-
-/// Takes back what has not proven itself: rules whose gain is not sure to 95 %, and those whose
-/// turn did not come. How many.
-int take_back(TuningResult& result, const std::vector<ProvenPoint>& proven);
-
 }  // namespace collbench

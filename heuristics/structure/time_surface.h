@@ -60,6 +60,7 @@ class TimeSurface {
   std::size_t size() const { return cells_.size(); }
   /// As far as it is learnt.
   double drift() const { return drift_.learnt(); }
+  double ratio_drift() const { return ratio_drift_.learnt(); }
 
  private:
   struct Form {

@@ -1,0 +1,264 @@
+#include "bench/tuning/proof.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "bench/tuning/measure_cell.h"
+
+namespace collbench {
+namespace {
+
+using ProofClock = std::chrono::steady_clock;
+
+constexpr int rounds_for_interval = 6;  // of which ranks give one of 95 %
+constexpr int most_rounds = 15;
+constexpr double as_fast = 0.05;  // of ln(time)
+constexpr double sure_odds = 3;   // ln: 20 to 1
+// A library that is told an algorithm does not look it up in its rules: MPICH 4.0.2's look at 4 B
+// costs 0.05 us of 0.53 (2 ranks on 2 cores).
+constexpr Seconds looking_up{1e-7};
+
+/// What times say of whether a library obeys a rule that does not show what it plays: those of the
+/// rule and of its algorithm by name, by turns in one start of the job. If the rule is not obeyed
+/// they differ by what the rule gains. One round that tells is enough, since busy ranks with less
+/// than a core each may be slow whatever they play.
+class ObedienceByTime {
+ public:
+  /// ln of `named`, by its name, over the time by the rule.
+  void add(double log_of_named, Seconds named, double expected_gain) {
+    log_of_named_.push_back(log_of_named);
+    gains_.push_back(expected_gain);
+    slower_ = std::max(slower_, as_fast + std::log(1 + looking_up / named));
+  }
+  /// Nothing while more rounds may tell. `variance` is that of one round, `unsure` that of the
+  /// gain.
+  std::optional<bool> verdict(double variance, double unsure) const {
+    const auto rounds = static_cast<double>(gains_.size());
+    if (odds(log_of_named_.back(), gains_.back(), variance + unsure) > sure_odds) return true;
+    if (odds(mean(log_of_named_), mean(gains_), variance / rounds + unsure) > sure_odds)
+      return true;
+    if (rounds < rounds_for_interval) return std::nullopt;
+    const Shift shift = walsh_shift(log_of_named_, 0.95);
+    return shift.low <= as_fast && shift.high >= -slower_;
+  }
+
+ private:
+  static double odds(double off, double gain, double variance) {
+    return gain * (2 * off + gain) / (2 * variance);
+  }
+  static double mean(const std::vector<double>& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  }
+
+  std::vector<double> log_of_named_;
+  std::vector<double> gains_;
+  double slower_ = 0;
+};
+
+// 0 to n - 1: first every third, beside which all others lie.
+std::vector<std::size_t> each_third_first(std::size_t n) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = std::min<std::size_t>(1, n - 1); i < n; i += 3) order.push_back(i);
+  for (std::size_t i = 0; i < n; ++i) {
+    if (i % 3 != 1 && n > 1) order.push_back(i);
+  }
+  return order;
+}
+
+/// The proof of one rule, round by round: of what it gains at each of its points, then, where that
+/// is sure, of its being obeyed.
+class RuleProof {
+ public:
+  RuleProof(std::vector<TunedPoint> points, const TuningPlan& plan, Race& race)
+      : points_(std::move(points)), plan_(plan), race_(race), seen_(points_.size()) {
+    for (std::size_t i = 0; i < points_.size(); ++i) seen_[i].point = points_[i].own;
+  }
+
+  /// One round of measuring what the rule gains where that is open, while `may_go_on`. False:
+  /// stopped on the way.
+  bool measure_gains(const std::function<bool()>& may_go_on) {
+    for (const std::size_t i : each_third_first(points_.size())) {
+      if (is_decided(i) || !may_go_on()) continue;
+      if (!(is_measured(i) ? measure_by_turns(i) : measure_missing(i))) return false;
+    }
+    return true;
+  }
+  /// Whether it is still to be seen that the rule is obeyed, where it gains.
+  bool is_due() const { return !is_obeyed_ && gains_most(); }
+  /// False: stopped on the way.
+  bool see_obedience(const MeasureCase& with,
+                     const std::function<std::string(const std::string&)>& expected) {
+    const std::size_t i = *gains_most();
+    const TunedPoint& point = points_[i];
+    const auto measure = [&](const Case& cell) {
+      ++seen_[i].measurements;
+      Measurement measured = with(cell, sampling_for(plan_.timeout, true));
+      if (!measured.latency_ns.empty()) require_right(measured, cell);
+      return measured;
+    };
+    const Measurement tuned = measure(point.own);
+    if (tuned.latency_ns.empty()) return false;
+    if (expected) {
+      seen_[i].played = tuned.played;
+      is_obeyed_ = tuned.played.ends_with(", " + expected(point.best.algorithm));
+      return true;
+    }
+    const Measurement named = measure(point.best);
+    if (named.latency_ns.empty()) return false;
+    add_round(point, median_of(tuned), named);
+    return true;
+  }
+  void add_results(std::vector<ProvenPoint>& points) const {
+    for (std::size_t i = 0; i < points_.size(); ++i) {
+      points.push_back(seen_[i]);
+      points.back().gain = gain(i);
+      points.back().is_measured = is_measured(i);
+      if (is_sure(i)) points.back().is_obeyed = is_obeyed_;
+    }
+  }
+
+ private:
+  Shift gain(std::size_t i) const {
+    return gain_of(race_, points_[i].own_cell, points_[i].best_cell);
+  }
+  // Of the points where a gain is sure.
+  std::optional<std::size_t> gains_most() const {
+    std::optional<std::size_t> most;
+    for (std::size_t i = 0; i < points_.size(); ++i) {
+      const Shift seen = gain(i);
+      if (is_sure(i) && (!most || seen.estimate > gain(*most).estimate)) most = i;
+    }
+    return most;
+  }
+
+  bool is_measured(std::size_t i) const {
+    return race_.is_measured(points_[i].own_cell) && race_.is_measured(points_[i].best_cell);
+  }
+  // A gain that is known from other sizes only is not, unless the next is sure.
+  bool is_sure(std::size_t i) const {
+    const auto is_seen = [&](std::size_t j) { return is_measured(j) && gain(j).low > 0; };
+    const bool is_next_seen =
+        (i > 0 && is_seen(i - 1)) || (i + 1 < points_.size() && is_seen(i + 1));
+    return is_seen(i) || (gain(i).low > 0 && is_next_seen);
+  }
+  // Whether more rounds would tell nothing that matters.
+  bool is_decided(std::size_t i) const {
+    return is_sure(i) || (is_measured(i) && gain(i).estimate < worth_a_rule);
+  }
+
+  std::optional<Seconds> measure(std::size_t i, std::size_t cell) {
+    const CellMeasurement seen = measure_cell(plan_, race_, cell);
+    if (seen.measured.latency_ns.empty()) return std::nullopt;
+    seen_[i].measurements += seen.looks;
+    return median_of(seen.measured);
+  }
+  bool measure_missing(std::size_t i) {
+    for (const std::size_t cell : {points_[i].own_cell, points_[i].best_cell}) {
+      if (!race_.is_measured(cell) && !measure(i, cell)) return false;
+    }
+    return true;
+  }
+  bool measure_by_turns(std::size_t i) {
+    const TunedPoint& point = points_[i];
+    const bool best_first = seen_[i].log_ratios.size() % 2 == 1;
+    const auto first = measure(i, best_first ? point.best_cell : point.own_cell);
+    if (!first) return false;
+    const auto second = measure(i, best_first ? point.own_cell : point.best_cell);
+    if (!second) return false;
+    const double log_ratio = std::log(*first / *second) * (best_first ? -1 : 1);
+    seen_[i].log_ratios.push_back(log_ratio);
+    race_.measured_ratio(point.own_cell, point.best_cell, log_ratio);
+    return true;
+  }
+
+  void add_round(const TunedPoint& point, Seconds tuned, const Measurement& named) {
+    const TimeSurface& surface = race_.surface();
+    const Shift known = gain_of(race_, point.own_cell, point.best_cell);
+    double expected_gain = known.estimate;
+    if (is_surprising(surface, point.best_cell, named)) {  // as slow as the own choice, perhaps
+      const double log_us = std::log(median_of(named).count() * 1e6);
+      expected_gain = std::clamp(surface.log_us(point.own_cell) - log_us, 0.0, expected_gain);
+    }
+    by_time_.add(std::log(median_of(named) / tuned), median_of(named), expected_gain);
+    const double unsure = (known.estimate - known.low) / one_sided;
+    is_obeyed_ = by_time_.verdict(surface.ratio_drift() * surface.ratio_drift(), unsure * unsure);
+  }
+
+  std::vector<TunedPoint> points_;
+  const TuningPlan& plan_;
+  Race& race_;
+  std::vector<ProvenPoint> seen_;
+  ObedienceByTime by_time_;
+  std::optional<bool> is_obeyed_;
+};
+
+// The points that the rules change, by rule: sizes in a row with one algorithm.
+std::vector<std::vector<TunedPoint>> changed_points(const TuningResult& result) {
+  std::vector<std::vector<TunedPoint>> rules;
+  const TunedPoint* before = nullptr;
+  for (const TunedPoint& point : result.points) {
+    const bool goes_on = before != nullptr && before->changes &&
+                         before->best.workers == point.best.workers &&
+                         before->best.algorithm == point.best.algorithm;
+    before = &point;
+    if (!point.changes) continue;
+    if (!goes_on) rules.emplace_back();
+    rules.back().push_back(point);
+  }
+  return rules;
+}
+
+}  // namespace
+
+std::vector<ProvenPoint> prove_rules(
+    const TuningPlan& plan, Race& race, const TuningResult& result, const MeasureCase& with,
+    Seconds budget, const std::function<std::string(const std::string& candidate)>& expected) {
+  const auto begin = ProofClock::now();
+  std::vector<RuleProof> proofs;
+  for (std::vector<TunedPoint>& rule : changed_points(result)) {
+    if (!expected) {
+      proofs.emplace_back(std::move(rule), plan, race);
+      continue;
+    }
+    for (const TunedPoint& point : rule) proofs.emplace_back(std::vector{point}, plan, race);
+  }
+  const auto is_stopped = [&] { return !plan.stop_requested().empty(); };
+  const auto may_go_on = [&] { return !is_stopped() && ProofClock::now() - begin < budget; };
+  const auto play_rounds = [&] {
+    for (int round = 0; round < most_rounds; ++round) {
+      for (RuleProof& proof : proofs) {
+        if (!proof.measure_gains(may_go_on)) return;
+      }
+    }
+    for (int round = 0; round < most_rounds; ++round) {
+      for (RuleProof& proof : proofs) {
+        if (!proof.is_due()) continue;
+        if (is_stopped() || !proof.see_obedience(with, expected)) return;
+      }
+    }
+  };
+  play_rounds();
+  std::vector<ProvenPoint> points;
+  for (const RuleProof& proof : proofs) proof.add_results(points);
+  return points;
+}
+
+int take_back(TuningResult& result, const std::vector<ProvenPoint>& proven) {
+  int taken_back = 0;
+  for (const ProvenPoint& seen : proven) {
+    if (seen.is_obeyed.value_or(false) && seen.gain.low > 0) continue;
+    for (TunedPoint& point : result.points) {
+      const bool is_it = point.own.workers == seen.point.workers &&
+                         point.own.bytes == seen.point.bytes && point.changes;
+      if (!is_it) continue;
+      point.changes = false;
+      ++taken_back;
+    }
+  }
+  return taken_back;
+}
+
+}  // namespace collbench
