@@ -154,7 +154,7 @@ bool print_proof(const std::vector<ProvenPoint>& points) {
     std::cout << fmt::format("{:>7} {:>12}  {:<12} {:<36} {}{}\n", point.point.workers,
                              to_string(point.point.bytes), obeyed_in_words(point),
                              played_in_words(point), gain_in_words(point.gain),
-                             point.is_measured ? "" : " by other sizes");
+                             point.log_ratios.empty() ? " by other sizes" : "");
   }
   std::cout << fmt::format("# the proof took {} measurements more\n", measurements);
   constexpr std::size_t for_an_interval = 5;  // of 90 %

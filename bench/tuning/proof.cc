@@ -82,7 +82,7 @@ class RuleProof {
   bool measure_gains(const std::function<bool()>& may_go_on) {
     for (const std::size_t i : each_third_first(points_.size())) {
       if (is_decided(i) || !may_go_on()) continue;
-      if (!(is_measured(i) ? measure_by_turns(i) : measure_missing(i))) return false;
+      if (!measure_by_turns(i)) return false;
     }
     return true;
   }
@@ -115,7 +115,6 @@ class RuleProof {
     for (std::size_t i = 0; i < points_.size(); ++i) {
       points.push_back(seen_[i]);
       points.back().gain = gain(i);
-      points.back().is_measured = is_measured(i);
       if (is_sure(i)) points.back().is_obeyed = is_obeyed_;
     }
   }
@@ -134,9 +133,7 @@ class RuleProof {
     return most;
   }
 
-  bool is_measured(std::size_t i) const {
-    return race_.is_measured(points_[i].own_cell) && race_.is_measured(points_[i].best_cell);
-  }
+  bool is_measured(std::size_t i) const { return !seen_[i].log_ratios.empty(); }
   // A gain that is known from other sizes only is not, unless the next is sure.
   bool is_sure(std::size_t i) const {
     const auto is_seen = [&](std::size_t j) { return is_measured(j) && gain(j).low > 0; };
@@ -154,12 +151,6 @@ class RuleProof {
     if (seen.measured.latency_ns.empty()) return std::nullopt;
     seen_[i].measurements += seen.looks;
     return median_of(seen.measured);
-  }
-  bool measure_missing(std::size_t i) {
-    for (const std::size_t cell : {points_[i].own_cell, points_[i].best_cell}) {
-      if (!race_.is_measured(cell) && !measure(i, cell)) return false;
-    }
-    return true;
   }
   bool measure_by_turns(std::size_t i) {
     const TunedPoint& point = points_[i];

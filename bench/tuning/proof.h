@@ -18,7 +18,6 @@ struct ProvenPoint {
   std::optional<bool> is_obeyed;
   int measurements = 0;
   Shift gain{};                    // by all measurements of the race and the proof
-  bool is_measured = false;        // not only at other sizes
   std::vector<double> log_ratios;  // own choice's time over that of the rule's, of each round
 };
 
@@ -26,8 +25,8 @@ struct ProvenPoint {
 /// that the rules change, until the gain is sure, too small to pay, or the budget spent. Both in
 /// the processes that `plan.measure` has: two starts of one job differ more than two algorithms do.
 /// All times count in the race, so each says something of its neighbours; a gain is sure if its low
-/// end is above 0, and both were measured there, or at the next size of the same rule, where it is
-/// sure too. What the race found counts, so a point may need no round.
+/// end is above 0, and a round was made there, or at the next size of the same rule, where it is
+/// sure too.
 ///
 /// Then, whatever the budget, `with`, which has the rules loaded, shows that those are obeyed whose
 /// gain is sure: at each point where `expected` says what is then played. Where that is empty,

@@ -83,23 +83,18 @@ TEST(TuneProofTest, RulesThatAreNotObeyedShow) {
   const std::vector<ProvenPoint> obeyed = prove("lib, ring");
   ASSERT_EQ(obeyed.size(), 1U);
   EXPECT_TRUE(obeyed.front().is_obeyed.value());
-  EXPECT_THAT(obeyed.front().log_ratios, SizeIs(0)) << "a look at each is enough";
+  EXPECT_THAT(obeyed.front().log_ratios, SizeIs(1));
   EXPECT_NEAR(obeyed.front().gain.estimate, std::log(2), 0.1);
   EXPECT_EQ(obeyed.front().measurements, 3);
   EXPECT_EQ(with_rules, 1) << "what it plays is seen at once; the gain is of the same processes";
   EXPECT_FALSE(prove("lib, linear").front().is_obeyed.value());
 }
 
-TEST(TuneProofTest, WhatIsSureIsNotMeasuredAgainAndWhatIsNotSureIsNotAsked) {
+TEST(TuneProofTest, WhetherARuleIsObeyedIsAskedWhereItsGainIsSure) {
   for (const bool is_faster : {true, false}) {
-    Rules rules({4096}, [](const Case&, const Sampling&) -> Measurement {
-      ADD_FAILURE() << "both were measured twelve times";
-      return {};
+    Rules rules({4096}, [=](const Case& point, const Sampling&) {
+      return taking(is_ring(point) == is_faster ? 100'000 : 140'000);
     });
-    for (int look = 0; look < 12; ++look) {
-      rules.race.measured(0, Seconds{130e-6}, 0.01);
-      rules.race.measured(1, Seconds{is_faster ? 100e-6 : 140e-6}, 0.01);
-    }
     int with_rules = 0;
     const auto with = [&](const Case&, const Sampling&) {
       ++with_rules;
@@ -138,8 +133,8 @@ TEST(TuneProofTest, RoundsAreMadeUntilTheGainIsSureOrTooSmall) {
   };
   const std::vector<ProvenPoint> proven = rules.prove(with, Seconds{60}, true);
   ASSERT_EQ(proven.size(), 2U);
-  EXPECT_THAT(proven[0].log_ratios, SizeIs(0)) << "it loses, as a look at each shows";
-  EXPECT_GE(proven[1].log_ratios.size(), 1U) << "two looks do not make 7 % sure";
+  EXPECT_THAT(proven[0].log_ratios, SizeIs(1)) << "it loses";
+  EXPECT_GT(proven[1].log_ratios.size(), 1U);
   EXPECT_GT(proven[1].gain.low, 0);
   EXPECT_NEAR(proven[1].gain.estimate, 0.067, 0.03);
   EXPECT_EQ(take_back(rules.result, proven), 1);
