@@ -4,8 +4,9 @@
 // all-gather stores, dealt out in four ways, and the fastest of them is the yardstick. It is no
 // bound: beyond the caches the all-gather is faster. All are timed in turn within one run, each
 // after all-gathers that are not timed (what stores around the caches leave behind slows down the
-// next few passes), and after every rank has rewritten its vector. Counters: medians in
-// microseconds, and `ratio`, the fastest copies over the all-gather.
+// next few passes), and after every rank has rewritten its vector. `fetches_us` is what it takes
+// the threads to fetch once what their cores' ranks receive, which no all-gather by fetching
+// avoids. Counters: medians in microseconds, and `ratio`, the fastest copies over the all-gather.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -59,6 +60,7 @@ class GatherRace {
 
   bool is_wrong() const { return wrong_; }
   double gather_us() const { return quantile(gather_us_, 0.5); }
+  double fetches_us() const { return quantile(fetches_us_, 0.5); }
   double copies_us(std::size_t deal) const { return quantile(copies_us_[deal], 0.5); }
 
  private:
@@ -82,6 +84,13 @@ class GatherRace {
       };
       settle();
       timed(r, i, out, gather_us_, true, play);
+      settle();
+      ranks_timer_.time(
+          r, i < 0 ? nullptr : &fetches_us_, [&] { rewrite(r, out); },
+          [&] {
+            if (r < copiers_) fetch_part(r);
+          },
+          [] {}, false);
       for (std::size_t d = 0; d < deals.size(); ++d) {
         settle();
         timed(r, i, out, copies_us_[d], false, [&] {
@@ -115,19 +124,36 @@ class GatherRace {
     }
   }
 
+  // Fetches once, into a block that stays in a first-level cache, what the ranks of core `copier`
+  // of copiers_ receive.
+  void fetch_part(int copier) const {
+    alignas(64) std::array<std::byte, block> scratch;
+    const std::int64_t bytes = 4 * (count_ / ranks_);
+    for (Rank source = 0; source < ranks_; ++source) {
+      if (ranks_ == copiers_ && source == copier) continue;
+      const std::byte* const from = data_[static_cast<std::size_t>(source)] + source * bytes;
+      for (std::int64_t at = 0; at < bytes; at += block) {
+        collbench::copy(scratch.data(), from + at, std::min(block, bytes - at));
+      }
+    }
+    benchmark::DoNotOptimize(scratch);
+  }
+
+  void rewrite(Rank r, Region out) const {
+    auto* const values = reinterpret_cast<float*>(out.data);
+    const std::int64_t each = count_ / ranks_;
+    std::fill_n(values, count_, -1.0F);
+    std::fill_n(values + r * each, each, static_cast<float>(r));
+  }
+
   template <class Play>
   void timed(Rank r, int iteration, Region out, std::vector<double>& samples, bool waits,
              Play play) {
-    auto* const values = reinterpret_cast<float*>(out.data);
-    const std::int64_t each = count_ / ranks_;
     ranks_timer_.time(
-        r, iteration < 0 ? nullptr : &samples,
+        r, iteration < 0 ? nullptr : &samples, [&] { rewrite(r, out); }, play,
         [&] {
-          std::fill_n(values, count_, -1.0F);
-          std::fill_n(values + r * each, each, static_cast<float>(r));
-        },
-        play,
-        [&] {
+          const auto* const values = reinterpret_cast<const float*>(out.data);
+          const std::int64_t each = count_ / ranks_;
           for (Rank of = 0; of < ranks_; ++of) {
             const auto expected = static_cast<float>(of);
             if (std::count(values + of * each, values + (of + 1) * each, expected) != each) {
@@ -146,6 +172,7 @@ class GatherRace {
   std::shared_ptr<std::byte> world_;
   std::vector<std::byte*> data_;
   std::vector<double> gather_us_;
+  std::vector<double> fetches_us_;
   std::array<std::vector<double>, deals.size()> copies_us_;
   std::atomic<bool> wrong_{false};
 };
@@ -164,6 +191,7 @@ void all_gather_beside_copies(benchmark::State& state) {
     }
     state.SetIterationTime(race.gather_us() * 1e-6);
     state.counters["gather_us"] = race.gather_us();
+    state.counters["fetches_us"] = race.fetches_us();
     double least = race.copies_us(0);
     for (std::size_t d = 0; d < deals.size(); ++d) {
       state.counters[deals[d].name] = race.copies_us(d);
