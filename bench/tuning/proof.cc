@@ -33,14 +33,15 @@ class ObedienceByTime {
     gains_.push_back(expected_gain);
     slower_ = std::max(slower_, as_fast + std::log(1 + looking_up / named));
   }
-  /// Nothing while more rounds may tell. `variance` is that of one round, `unsure` that of the
-  /// gain.
+  /// Nothing while more rounds may tell, and where the algorithm by its name was as slow as the
+  /// library's own choice in all: then equal times say nothing. `variance` is that of one round,
+  /// `unsure` that of the gain.
   std::optional<bool> verdict(double variance, double unsure) const {
     const auto rounds = static_cast<double>(gains_.size());
+    const double gain = mean(gains_);
     if (odds(log_of_named_.back(), gains_.back(), variance + unsure) > sure_odds) return true;
-    if (odds(mean(log_of_named_), mean(gains_), variance / rounds + unsure) > sure_odds)
-      return true;
-    if (rounds < rounds_for_interval) return std::nullopt;
+    if (odds(mean(log_of_named_), gain, variance / rounds + unsure) > sure_odds) return true;
+    if (rounds < rounds_for_interval || gain < worth_a_rule) return std::nullopt;
     const Shift shift = walsh_shift(log_of_named_, 0.95);
     return shift.low <= as_fast && shift.high >= -slower_;
   }
@@ -60,11 +61,9 @@ class ObedienceByTime {
 
 // 0 to n - 1: first every third, beside which all others lie.
 std::vector<std::size_t> each_third_first(std::size_t n) {
-  std::vector<std::size_t> order;
-  for (std::size_t i = std::min<std::size_t>(1, n - 1); i < n; i += 3) order.push_back(i);
-  for (std::size_t i = 0; i < n; ++i) {
-    if (i % 3 != 1 && n > 1) order.push_back(i);
-  }
+  std::vector<std::size_t> order(n);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_partition(order.begin(), order.end(), [](std::size_t i) { return i % 3 == 1; });
   return order;
 }
 
@@ -224,7 +223,7 @@ std::vector<ProvenPoint> prove_rules(
         if (!proof.measure_gains(may_go_on)) return;
       }
     }
-    for (int round = 0; round < most_rounds; ++round) {
+    for (int round = 0; round < rounds_for_interval; ++round) {
       for (RuleProof& proof : proofs) {
         if (!proof.is_due()) continue;
         if (is_stopped() || !proof.see_obedience(with, expected)) return;
