@@ -122,20 +122,20 @@ class RuleProof {
   Shift gain(std::size_t i) const {
     return gain_of(race_, points_[i].own_cell, points_[i].best_cell);
   }
-  // Of the points where a gain is sure.
+  // Of the points where rounds have shown a gain: asking where it is known from others would
+  // compare with times that were never measured.
   std::optional<std::size_t> gains_most() const {
     std::optional<std::size_t> most;
     for (std::size_t i = 0; i < points_.size(); ++i) {
-      const Shift seen = gain(i);
-      if (is_sure(i) && (!most || seen.estimate > gain(*most).estimate)) most = i;
+      if (is_seen(i) && (!most || gain(i).estimate > gain(*most).estimate)) most = i;
     }
     return most;
   }
 
   bool is_measured(std::size_t i) const { return !seen_[i].log_ratios.empty(); }
-  // A gain that is known from other sizes only is not, unless the next is sure.
+  bool is_seen(std::size_t i) const { return is_measured(i) && gain(i).low > 0; }
+  // A gain that is known from other sizes only is not, unless the next is seen.
   bool is_sure(std::size_t i) const {
-    const auto is_seen = [&](std::size_t j) { return is_measured(j) && gain(j).low > 0; };
     const bool is_next_seen =
         (i > 0 && is_seen(i - 1)) || (i + 1 < points_.size() && is_seen(i + 1));
     return is_seen(i) || (gain(i).low > 0 && is_next_seen);

@@ -31,10 +31,10 @@ struct ProvenPoint {
 /// Then, whatever the budget, `with`, which has the rules loaded, shows that those are obeyed whose
 /// gain is sure: at each point where `expected` says what is then played. Where that is empty,
 /// since the library does not show it, each rule (sizes in a row with one algorithm) is asked
-/// where it gains most, by turns with its algorithm by name, until a round is nearer to equal times
-/// than to what the library's own choice would make them (20 to 1), or all rounds together are. If
-/// six do not tell, both must agree to 5 % and what looking a rule up costs; where the algorithm by
-/// its name was as slow as the library's own choice in all six, it is not known.
+/// where rounds show the largest gain, by turns with its algorithm by name, until a round is nearer
+/// to equal times than to what the library's own choice would make them (20 to 1), or all rounds
+/// together are. If six do not tell, both must agree to 5 % and what looking a rule up costs; where
+/// the algorithm by its name was as slow as the library's own choice in all six, it is not known.
 std::vector<ProvenPoint> prove_rules(
     const TuningPlan& plan, Race& race, const TuningResult& result, const MeasureCase& with,
     Seconds budget, const std::function<std::string(const std::string& candidate)>& expected);

@@ -233,6 +233,22 @@ TEST(TuneProofTest, ARuleIsAskedOnce) {
   EXPECT_EQ(take_back(rules.result, proven), 0);
 }
 
+// What is expected at a size without a round may be far off.
+TEST(TuneProofTest, ARuleIsAskedWhereItWasMeasured) {
+  Rules rules({64, 256, 1024}, [](const Case& point, const Sampling&) {
+    return taking(is_ring(point) ? 10'000 : 20'000);
+  });
+  rules.race.measured(0, Seconds{1e-3}, 0.01);  // a pause, before any round
+  std::vector<std::int64_t> asked;
+  const auto with = [&](const Case& point, const Sampling&) {
+    asked.push_back(point.bytes.count);
+    return taking(10'000);
+  };
+  const std::vector<ProvenPoint> proven = rules.prove(with, Seconds{60}, false);
+  EXPECT_GT(proven[0].gain.estimate, proven[1].gain.estimate);
+  EXPECT_THAT(asked, testing::Each(256));
+}
+
 TEST(TuneProofTest, RulesThatMayLoseTimeAreTakenBack) {
   Rules rules({64, 4096, 65536, 1 << 20}, nullptr);
   const auto proven = [&](std::size_t i, Shift gain, std::optional<bool> is_obeyed) {
