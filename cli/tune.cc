@@ -138,6 +138,11 @@ std::string played_in_words(const ProvenPoint& point) {
   return *point.is_obeyed ? "as fast as it is by name" : "slower than it is by name";
 }
 
+std::string known_in_words(const ProvenPoint& point) {
+  if (!point.log_ratios.empty()) return "";
+  return point.is_searched ? " by the search" : " by other sizes";
+}
+
 /// Whether every rule is obeyed.
 bool print_proof(const std::vector<ProvenPoint>& points) {
   bool all_obeyed = true;
@@ -154,7 +159,7 @@ bool print_proof(const std::vector<ProvenPoint>& points) {
     std::cout << fmt::format("{:>7} {:>12}  {:<12} {:<36} {}{}\n", point.point.workers,
                              to_string(point.point.bytes), obeyed_in_words(point),
                              played_in_words(point), gain_in_words(point.gain),
-                             point.log_ratios.empty() ? " by other sizes" : "");
+                             known_in_words(point));
   }
   std::cout << fmt::format("# the proof took {} measurements more\n", measurements);
   constexpr std::size_t for_an_interval = 5;  // of 90 %
@@ -219,6 +224,7 @@ int tune(const Settings& settings) {
   plan.cells = cells_of(settings, tuning);
   plan.library = tuning.library;
   plan.own_choice = tuning.candidates.front();
+  plan.waits_busily = tuning.waits_busily;
   plan.timeout = settings.duration("timeout");
   const Seconds budget = settings.duration("budget");
   constexpr double for_the_race = 0.6;

@@ -7,19 +7,51 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "transports/waiting.h"
 
 namespace collbench {
 namespace {
 
 constexpr double surprising = 3;  // standard deviations
+constexpr Seconds quick{0.03};
+constexpr Seconds turns{0.5};  // of the scheduler, 3 to 4 ms each; a barrier may take ten
+
+bool shares_cores_busily(const TuningPlan& plan, const Case& point) {
+  return plan.waits_busily && point.workers > usable_cores();
+}
+
+// Of the logarithm: normal samples of this quartile range would have it.
+CellTime median_of(const Measurement& measured) {
+  const Summary summary = summarize(measured.latency_ns);
+  const double median = std::max(summary.median_ns, 1.0);
+  const double spread = (summary.p75_ns - summary.p25_ns) / 1.349 / median;
+  const auto samples = static_cast<double>(measured.latency_ns.size());
+  return {Seconds{median * 1e-9}, 1.253 * spread / std::sqrt(samples)};
+}
+
+CellTime mean_of(const Measurement& measured) {
+  double sum = 0;
+  for (const std::int64_t ns : measured.latency_ns) sum += static_cast<double>(ns);
+  const auto samples = static_cast<double>(measured.latency_ns.size());
+  const double mean = std::max(sum / samples, 1.0);
+  double squares = 0;
+  for (const std::int64_t ns : measured.latency_ns) {
+    squares += (static_cast<double>(ns) - mean) * (static_cast<double>(ns) - mean);
+  }
+  return {Seconds{mean * 1e-9}, std::sqrt(squares / std::max(samples - 1, 1.0) / samples) / mean};
+}
 
 }  // namespace
 
-Sampling sampling_for(Seconds timeout, bool check) {
+Seconds cell_time(const TuningPlan& plan, const Case& point) {
+  return shares_cores_busily(plan, point) ? turns : quick;
+}
+
+Sampling sampling_for(const TuningPlan& plan, const Case& point, bool check) {
   Sampling sampling;
-  sampling.max_time = cell_time;
+  sampling.max_time = cell_time(plan, point);
   sampling.warmup = 1;
-  sampling.timeout = timeout;
+  sampling.timeout = plan.timeout;
   sampling.back_to_back = false;
   sampling.check = check;
   return sampling;
@@ -31,38 +63,34 @@ void require_right(const Measurement& measured, const Case& point) {
                                 point.workers, to_string(point.bytes), measured.wrong));
 }
 
-Seconds median_of(const Measurement& measured) {
-  return Seconds{std::max(summarize(measured.latency_ns).median_ns, 1.0) * 1e-9};
+CellTime time_of(const TuningPlan& plan, const Case& point, const Measurement& measured) {
+  return shares_cores_busily(plan, point) ? mean_of(measured) : median_of(measured);
 }
 
-// Of the logarithm of the median: normal samples of this quartile range would have it.
-double deviation_of(const Measurement& measured) {
-  const Summary summary = summarize(measured.latency_ns);
-  const double spread =
-      (summary.p75_ns - summary.p25_ns) / 1.349 / std::max(summary.median_ns, 1.0);
-  return 1.253 * spread / std::sqrt(static_cast<double>(measured.latency_ns.size()));
-}
-
-bool is_surprising(const TimeSurface& surface, std::size_t cell, const Measurement& measured) {
-  const double above = std::log(median_of(measured).count() * 1e6) - surface.log_us(cell);
+bool is_surprising(const TimeSurface& surface, std::size_t cell, const CellTime& seen) {
+  const double above = std::log(seen.time.count() * 1e6) - surface.log_us(cell);
   return above > surprising * std::hypot(std::sqrt(surface.covariance(cell, cell)), surface.drift(),
-                                         deviation_of(measured));
+                                         seen.deviation);
 }
 
 CellMeasurement measure_cell(const TuningPlan& plan, Race& race, std::size_t cell) {
   const Case& point = plan.cells[cell];
-  const bool is_first = !race.is_measured(cell);
-  CellMeasurement seen{plan.measure(point, sampling_for(plan.timeout, is_first)), 1};
-  if (seen.measured.latency_ns.empty()) return seen;
-  require_right(seen.measured, point);
-  if (is_surprising(race.surface(), cell, seen.measured)) {
-    Measurement again = plan.measure(point, sampling_for(plan.timeout, false));
-    if (again.latency_ns.empty()) return {};
-    ++seen.looks;
-    if (median_of(again) < median_of(seen.measured)) seen.measured = std::move(again);
+  const auto measure = [&](bool check) -> std::optional<CellTime> {
+    const Measurement measured = plan.measure(point, sampling_for(plan, point, check));
+    if (measured.latency_ns.empty()) return std::nullopt;
+    if (check) require_right(measured, point);
+    return time_of(plan, point, measured);
+  };
+  CellMeasurement made{measure(!race.is_measured(cell)), 1};
+  if (!made.seen) return made;
+  if (is_surprising(race.surface(), cell, *made.seen)) {
+    const auto again = measure(false);
+    ++made.looks;
+    if (!again) return {};
+    if (again->time < made.seen->time) made.seen = again;
   }
-  race.measured(cell, median_of(seen.measured), deviation_of(seen.measured));
-  return seen;
+  race.measured(cell, made.seen->time, made.seen->deviation);
+  return made;
 }
 
 }  // namespace collbench

@@ -2,28 +2,38 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 #include "bench/tuning/tune.h"
 
 namespace collbench {
 
-/// What one measurement may take: warming up, the checks and timing.
-inline constexpr Seconds cell_time{0.03};
 /// A gain in ln(time) below which a rule does not pay.
 inline constexpr double worth_a_rule = 0.03;
 /// Standard deviations that 95 % lie above; see gain_of().
 inline constexpr double one_sided = 1.645;
 
-/// `timeout` of a rank; `check` compares with the right sums.
-Sampling sampling_for(Seconds timeout, bool check);
+/// What one measurement may take: warming up, the checks and timing.
+Seconds cell_time(const TuningPlan& plan, const Case& point);
+/// `check` compares with the right sums.
+Sampling sampling_for(const TuningPlan& plan, const Case& point, bool check);
 /// Throws WrongResult if a checked measurement has wrong elements.
 void require_right(const Measurement& measured, const Case& point);
-Seconds median_of(const Measurement& measured);
+
+struct CellTime {
+  Seconds time{};
+  double deviation = 0;  // standard, of ln(time)
+};
+
+/// The median; where ranks that wait busily share cores, the mean. There an all-reduce takes
+/// microseconds, or a turn of the scheduler, or several, and the median jumps from one to the next.
+/// Requires samples.
+CellTime time_of(const TuningPlan& plan, const Case& point, const Measurement& measured);
 /// Whether it lies far above what was expected.
-bool is_surprising(const TimeSurface& surface, std::size_t cell, const Measurement& measured);
+bool is_surprising(const TimeSurface& surface, std::size_t cell, const CellTime& seen);
 
 struct CellMeasurement {
-  Measurement measured;  // without samples: stopped on the way
+  std::optional<CellTime> seen;  // nothing: stopped on the way
   int looks = 0;
 };
 

@@ -15,8 +15,10 @@ using ProofClock = std::chrono::steady_clock;
 
 constexpr int rounds_for_interval = 6;  // of which ranks give one of 95 %
 constexpr int most_rounds = 15;
-constexpr double as_fast = 0.05;  // of ln(time)
-constexpr double sure_odds = 3;   // ln: 20 to 1
+constexpr double as_fast = 0.05;   // of ln(time)
+constexpr double sure_odds = 3;    // ln: 20 to 1
+constexpr double no_doubt = 3;     // standard deviations above worth_a_rule
+constexpr double of_starts = 0.2;  // standard deviation of ln(time) between two starts of a job
 // A library that is told an algorithm does not look it up in its rules: MPICH 4.0.2's look at 4 B
 // costs 0.05 us of 0.53 (2 ranks on 2 cores).
 constexpr Seconds looking_up{1e-7};
@@ -45,11 +47,12 @@ class ObedienceByTime {
     const Shift shift = walsh_shift(log_of_named_, 0.95);
     return shift.low <= as_fast && shift.high >= -slower_;
   }
-
- private:
+  /// ln, that times equal but for `off` are so since the rule is obeyed.
   static double odds(double off, double gain, double variance) {
     return gain * (2 * off + gain) / (2 * variance);
   }
+
+ private:
   static double mean(const std::vector<double>& values) {
     return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
   }
@@ -73,7 +76,11 @@ class RuleProof {
  public:
   RuleProof(std::vector<TunedPoint> points, const TuningPlan& plan, Race& race)
       : points_(std::move(points)), plan_(plan), race_(race), seen_(points_.size()) {
-    for (std::size_t i = 0; i < points_.size(); ++i) seen_[i].point = points_[i].own;
+    for (std::size_t i = 0; i < points_.size(); ++i) {
+      seen_[i].point = points_[i].own;
+      seen_[i].is_searched =
+          race.is_measured(points_[i].own_cell) && race.is_measured(points_[i].best_cell);
+    }
   }
 
   /// One round of measuring what the rule gains where that is open, while `may_go_on`. False:
@@ -94,7 +101,7 @@ class RuleProof {
     const TunedPoint& point = points_[i];
     const auto measure = [&](const Case& cell) {
       ++seen_[i].measurements;
-      Measurement measured = with(cell, sampling_for(plan_.timeout, true));
+      Measurement measured = with(cell, sampling_for(plan_, cell, true));
       if (!measured.latency_ns.empty()) require_right(measured, cell);
       return measured;
     };
@@ -105,9 +112,14 @@ class RuleProof {
       is_obeyed_ = tuned.played.ends_with(", " + expected(point.best.algorithm));
       return true;
     }
+    const CellTime by_rule = time_of(plan_, point.own, tuned);
+    if (tells_alone(point, by_rule)) {
+      is_obeyed_ = true;
+      return true;
+    }
     const Measurement named = measure(point.best);
     if (named.latency_ns.empty()) return false;
-    add_round(point, median_of(tuned), named);
+    add_round(point, by_rule.time, time_of(plan_, point.best, named));
     return true;
   }
   void add_results(std::vector<ProvenPoint>& points) const {
@@ -122,7 +134,7 @@ class RuleProof {
   Shift gain(std::size_t i) const {
     return gain_of(race_, points_[i].own_cell, points_[i].best_cell);
   }
-  // Of the points where rounds have shown a gain: asking where it is known from others would
+  // Of the points where measurements have shown a gain: asking where it is known from others would
   // compare with times that were never measured.
   std::optional<std::size_t> gains_most() const {
     std::optional<std::size_t> most;
@@ -133,7 +145,15 @@ class RuleProof {
   }
 
   bool is_measured(std::size_t i) const { return !seen_[i].log_ratios.empty(); }
-  bool is_seen(std::size_t i) const { return is_measured(i) && gain(i).low > 0; }
+  bool is_beyond_doubt(std::size_t i) const {
+    const Shift known = gain(i);
+    const double deviation = (known.estimate - known.low) / one_sided;
+    return known.estimate - no_doubt * deviation > worth_a_rule;
+  }
+  bool is_seen(std::size_t i) const {
+    if (is_measured(i)) return gain(i).low > 0;
+    return seen_[i].is_searched && is_beyond_doubt(i);
+  }
   // A gain that is known from other sizes only is not, unless the next is seen.
   bool is_sure(std::size_t i) const {
     const bool is_next_seen =
@@ -146,10 +166,10 @@ class RuleProof {
   }
 
   std::optional<Seconds> measure(std::size_t i, std::size_t cell) {
-    const CellMeasurement seen = measure_cell(plan_, race_, cell);
-    if (seen.measured.latency_ns.empty()) return std::nullopt;
-    seen_[i].measurements += seen.looks;
-    return median_of(seen.measured);
+    const CellMeasurement made = measure_cell(plan_, race_, cell);
+    if (!made.seen) return std::nullopt;
+    seen_[i].measurements += made.looks;
+    return made.seen->time;
   }
   bool measure_by_turns(std::size_t i) {
     const TunedPoint& point = points_[i];
@@ -164,15 +184,24 @@ class RuleProof {
     return true;
   }
 
-  void add_round(const TunedPoint& point, Seconds tuned, const Measurement& named) {
+  // Of a gain that no two starts differ by: that of the rule takes what its algorithm took.
+  bool tells_alone(const TunedPoint& point, const CellTime& by_rule) const {
+    const Shift known = gain_of(race_, point.own_cell, point.best_cell);
+    const double unsure = (known.estimate - known.low) / one_sided;
+    const double deviation = std::hypot(of_starts, by_rule.deviation, unsure);
+    const double off =
+        race_.surface().log_us(point.best_cell) - std::log(by_rule.time.count() * 1e6);
+    return ObedienceByTime::odds(off, known.estimate, deviation * deviation) > sure_odds;
+  }
+  void add_round(const TunedPoint& point, Seconds tuned, const CellTime& named) {
     const TimeSurface& surface = race_.surface();
     const Shift known = gain_of(race_, point.own_cell, point.best_cell);
     double expected_gain = known.estimate;
     if (is_surprising(surface, point.best_cell, named)) {  // as slow as the own choice, perhaps
-      const double log_us = std::log(median_of(named).count() * 1e6);
+      const double log_us = std::log(named.time.count() * 1e6);
       expected_gain = std::clamp(surface.log_us(point.own_cell) - log_us, 0.0, expected_gain);
     }
-    by_time_.add(std::log(median_of(named) / tuned), median_of(named), expected_gain);
+    by_time_.add(std::log(named.time / tuned), named.time, expected_gain);
     const double unsure = (known.estimate - known.low) / one_sided;
     is_obeyed_ = by_time_.verdict(surface.ratio_drift() * surface.ratio_drift(), unsure * unsure);
   }

@@ -17,6 +17,7 @@ struct ProvenPoint {
   /// Of the rule that holds here; nothing: it is not known, as where a gain is not sure.
   std::optional<bool> is_obeyed;
   int measurements = 0;
+  bool is_searched = false;        // whether the race has measured both times
   Shift gain{};                    // by all measurements of the race and the proof
   std::vector<double> log_ratios;  // own choice's time over that of the rule's, of each round
 };
@@ -26,15 +27,16 @@ struct ProvenPoint {
 /// the processes that `plan.measure` has: two starts of one job differ more than two algorithms do.
 /// All times count in the race, so each says something of its neighbours; a gain is sure if its low
 /// end is above 0, and a round was made there, or at the next size of the same rule, where it is
-/// sure too.
+/// sure too. Where the race has measured both, a gain beyond doubt needs no round.
 ///
 /// Then, whatever the budget, `with`, which has the rules loaded, shows that those are obeyed whose
 /// gain is sure: at each point where `expected` says what is then played. Where that is empty,
 /// since the library does not show it, each rule (sizes in a row with one algorithm) is asked
-/// where rounds show the largest gain, by turns with its algorithm by name, until a round is nearer
-/// to equal times than to what the library's own choice would make them (20 to 1), or all rounds
-/// together are. If six do not tell, both must agree to 5 % and what looking a rule up costs; where
-/// the algorithm by its name was as slow as the library's own choice in all six, it is not known.
+/// where both times were measured and the gain is largest, by turns with its algorithm by name,
+/// until a round is nearer to equal times than to what the library's own choice would make them (20
+/// to 1), or all rounds together are. If six do not tell, both must agree to 5 % and what looking a
+/// rule up costs; where the algorithm by its name was as slow as the library's own choice in all
+/// six, it is not known.
 std::vector<ProvenPoint> prove_rules(
     const TuningPlan& plan, Race& race, const TuningResult& result, const MeasureCase& with,
     Seconds budget, const std::function<std::string(const std::string& candidate)>& expected);

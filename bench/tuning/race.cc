@@ -13,7 +13,7 @@
 namespace collbench {
 namespace {
 
-constexpr double least_gain = 2e-3;  // of ln(time), over all points: not worth a look
+constexpr double least_gain = 1e-3;  // of ln(time), a point on average: not worth a look
 
 // What is won on average by learning a difference whose mean is `behind` and whose deviation is
 // `deviation`, if one goes over to the other whenever it turns out to be below.
@@ -69,11 +69,12 @@ std::optional<Race::Promise> Race::next(const std::function<double(std::size_t)>
                                         double deviation) const {
   std::optional<Promise> best;
   double most = 0;
+  const double least = least_gain * static_cast<double>(points_.size());
   for (std::size_t cell = 0; cell < surface_.size(); ++cell) {
     const double price = cost(cell);
     if (std::isinf(price)) continue;
     const double promised = gain(cell, deviation);
-    if (promised < least_gain || promised / price <= most) continue;
+    if (promised < least || promised / price <= most) continue;
     most = promised / price;
     best = Promise{cell, promised};
   }

@@ -47,18 +47,20 @@ Seconds since(TuningClock::time_point begin) { return TuningClock::now() - begin
 /// many looks that are cheap would else leave none for the others.
 class MeasuringCosts {
  public:
-  double of(int workers, Seconds time) const {
-    const auto found = sums_.find(workers);
-    const double usual = as_planned(time);
+  explicit MeasuringCosts(const TuningPlan& plan) : plan_(plan) {}
+
+  double of(const Case& point, Seconds time) const {
+    const auto found = sums_.find(point.workers);
+    const double usual = as_planned(point, time);
     if (found == sums_.end() || found->second.planned <= 0) return usual;
     return usual * std::max(found->second.took / found->second.planned, 1.0);
   }
   /// The first of a number of workers starts them, which no other will.
-  void add(int workers, Seconds time, Seconds took) {
-    const auto [sums, is_first] = sums_.try_emplace(workers);
+  void add(const Case& point, Seconds time, Seconds took) {
+    const auto [sums, is_first] = sums_.try_emplace(point.workers);
     if (is_first) return;
     sums->second.took += took.count();
-    sums->second.planned += as_planned(time);
+    sums->second.planned += as_planned(point, time);
   }
 
  private:
@@ -66,12 +68,13 @@ class MeasuringCosts {
     double took = 0;
     double planned = 0;
   };
-  static double as_planned(Seconds time) {
+  double as_planned(const Case& point, Seconds time) const {
     constexpr double with_warmup = 1.3;
-    return around_it.count() +
-           with_warmup * std::max(cell_time.count(), StoppingRule::least * time.count());
+    const double shortest = StoppingRule::least * time.count();
+    return around_it.count() + with_warmup * std::max(cell_time(plan_, point).count(), shortest);
   }
 
+  const TuningPlan& plan_;
   std::map<int, Sums> sums_;  // by workers
 };
 
@@ -105,9 +108,9 @@ TuningResult race_candidates(const TuningPlan& plan, Race& race) {
   const auto time_of = [&](std::size_t cell) {
     return Seconds{std::exp(std::min(race.surface().log_us(cell), 60.0)) * 1e-6};
   };
-  MeasuringCosts costs;
+  MeasuringCosts costs(plan);
   const auto cost = [&](std::size_t cell) {
-    const double all = costs.of(plan.cells[cell].workers, time_of(cell));
+    const double all = costs.of(plan.cells[cell], time_of(cell));
     return all < (plan.budget - since(begin)).count() ? all
                                                       : std::numeric_limits<double>::infinity();
   };
@@ -121,10 +124,10 @@ TuningResult race_candidates(const TuningPlan& plan, Race& race) {
     }
     const Case& point = plan.cells[next->cell];
     const auto started = TuningClock::now();
-    const CellMeasurement seen = measure_cell(plan, race, next->cell);
-    if (seen.measured.latency_ns.empty()) continue;
-    result.measurements += seen.looks;
-    costs.add(point.workers, median_of(seen.measured), since(started) / seen.looks);
+    const CellMeasurement made = measure_cell(plan, race, next->cell);
+    if (!made.seen) continue;
+    result.measurements += made.looks;
+    costs.add(point, made.seen->time, since(started) / made.looks);
     plan.on_progress(fmt::format("{} measurements of {} cells: {} of {} workers, {}",
                                  result.measurements, result.cells, point.algorithm, point.workers,
                                  to_string(point.bytes)));

@@ -20,11 +20,12 @@ namespace collbench {
 using MeasureCase = std::function<Measurement(const Case&, const Sampling&)>;
 
 struct TuningPlan {
-  std::vector<Case> cells;  // every candidate at every number of workers and size
-  std::string library;      // "openmpi"
-  std::string own_choice;   // the candidate that leaves it to the library
-  Seconds budget{60};       // for all measurements of the race
-  Seconds timeout{60};      // of a rank
+  std::vector<Case> cells;    // every candidate at every number of workers and size
+  std::string library;        // "openmpi"
+  std::string own_choice;     // the candidate that leaves it to the library
+  bool waits_busily = false;  // as of LibraryTuning
+  Seconds budget{60};         // for all measurements of the race
+  Seconds timeout{60};        // of a rank
   MeasureCase measure;
   /// Name of the signal that asks to stop, or "".
   std::function<std::string()> stop_requested = [] { return std::string(); };

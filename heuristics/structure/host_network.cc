@@ -77,6 +77,15 @@ constexpr std::array<NetworkConstant, 9> library_constants{{
     {"cache", "B", 16e6, 0.7, "that all ranks share"},
 }};
 
+// The same where ranks that wait keep their core until the scheduler takes it, 3 to 4 ms later. In
+// such a turn several ranks and rounds may get on.
+constexpr std::array<NetworkConstant, 9> busy_library_constants = [] {
+  auto constants = library_constants;
+  constants[h_switch].prior = 1000;
+  constants[h_switch].deviation = 1.5;
+  return constants;
+}();
+
 constexpr double refill = 0.1;
 
 struct HostCosts {
@@ -167,6 +176,11 @@ NetworkModel host_messages() {
 
 NetworkModel host_library() {
   return host_network(Interconnect::host_library, "host-library", library_constants, message_time);
+}
+
+NetworkModel host_busy_library() {
+  return host_network(Interconnect::host_busy_library, "host-busy-library", busy_library_constants,
+                      message_time);
 }
 
 }  // namespace collbench

@@ -6,10 +6,10 @@
 namespace collbench {
 namespace {
 
-const std::array<NetworkModel, 6>& network_models() {
-  static const std::array<NetworkModel, 6> models{switched_network(), torus_network(),
-                                                  gpu_network(),      host_memory(),
-                                                  host_messages(),    host_library()};
+const std::array<NetworkModel, 7>& network_models() {
+  static const std::array<NetworkModel, 7> models{
+      switched_network(), torus_network(), gpu_network(),      host_memory(),
+      host_messages(),    host_library(),  host_busy_library()};
   return models;
 }
 

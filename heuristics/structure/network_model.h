@@ -67,5 +67,6 @@ NetworkModel gpu_network();
 NetworkModel host_memory();
 NetworkModel host_messages();
 NetworkModel host_library();
+NetworkModel host_busy_library();
 
 }  // namespace collbench

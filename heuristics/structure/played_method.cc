@@ -204,7 +204,8 @@ std::optional<PlayedMethod> host_method(const MethodKey& method) {
   if (starts_with(library, "openmpi") || starts_with(library, "mpich")) {
     auto played = switched_method(normalized_name(method.algorithm), library);
     if (!played || played->form == PlayedForm::library_choice) return {};
-    played->interconnect = Interconnect::host_library;
+    played->interconnect = starts_with(library, "mpich") ? Interconnect::host_busy_library
+                                                         : Interconnect::host_library;
     return played;
   }
   const bool memory = method.library == "shm";

@@ -19,14 +19,16 @@ namespace collbench {
 
 /// What joins the ranks: switches between nodes of one rank, a torus of nodes whose ports are
 /// driven one by one, switches between nodes of several GPUs, or one host whose cores they share:
-/// its memory, messages over its loopback, or a library's messages through its memory.
+/// its memory, messages over its loopback, or a library's messages through its memory, whose ranks
+/// give their core away while they wait, or do not.
 enum class Interconnect : std::uint8_t {
   switched,
   torus,
   gpu_nodes,
   host_memory,
   host_messages,
-  host_library
+  host_library,
+  host_busy_library
 };
 
 enum class PlayedForm : std::uint8_t {

@@ -190,7 +190,8 @@ double TimeSurface::prior_covariance(std::size_t a, std::size_t b) const {
     if (family_of(forms_[a].played) == family_of(forms_[b].played)) {
       covariance += alike(missed_by_family, one, other);
     }
-    const bool on_host = forms_[a].interconnect == Interconnect::host_library;
+    const bool on_host = forms_[a].interconnect == Interconnect::host_library ||
+                         forms_[a].interconnect == Interconnect::host_busy_library;
     if (same_method) {
       covariance += alike(on_host ? missed_by_method_on_host : missed_by_method, one, other);
     }

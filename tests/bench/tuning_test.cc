@@ -11,11 +11,13 @@
 #include <gtest/gtest.h>
 
 #include "bench/foreign/foreign_tables.h"
+#include "bench/tuning/measure_cell.h"
 #include "bench/tuning/offline.h"
 #include "bench/tuning/race.h"
 #include "bench/tuning/tune.h"
 #include "core/error.h"
 #include "core/input_file.h"
+#include "transports/waiting.h"
 
 namespace collbench {
 namespace {
@@ -227,6 +229,19 @@ TEST(TimeSurfaceTest, RanksOfOneHostAreExpectedToTakeTurnsOnItsCores) {
   EXPECT_GT(nodes.log_us(0), nodes.log_us(1));
 }
 
+// MPICH's ranks keep their core while they wait, until the scheduler takes it.
+TEST(TimeSurfaceTest, BusyRanksThatShareCoresAreExpectedToTakeTurnsOfTheScheduler) {
+  const auto of = [](const std::string& library, int ranks) {
+    SurfaceCell cell = named_cell(library, "recursive_doubling", 1, ranks, 1024);
+    cell.scale.cores = 2;
+    return cell;
+  };
+  const TimeSurface surface({of("openmpi", 2), of("openmpi", 4), of("mpich", 2), of("mpich", 4)});
+  EXPECT_DOUBLE_EQ(surface.log_us(0), surface.log_us(2)) << "a core for each";
+  EXPECT_LT(surface.log_us(1), std::log(100));
+  EXPECT_GT(surface.log_us(3), std::log(1000));
+}
+
 // The first three times of the method that is best for short vectors are those of a machine that
 // stood still for 50 ms.
 TEST(TuneTest, APauseRulesNoMethodOut) {
@@ -249,6 +264,23 @@ TEST(TuneTest, APauseRulesNoMethodOut) {
       EXPECT_EQ(point.best.algorithm, "mpi:m0");
     }
   }
+}
+
+// Ranks that wait busily take microseconds or a turn of the scheduler; so a job takes the mean.
+TEST(TuneTest, BusyRanksThatShareCoresAreTimedByTheMean) {
+  TuningPlan plan = made_up_plan();
+  Case crowded;
+  crowded.workers = usable_cores() + 1;
+  Case alone;
+  alone.workers = usable_cores();
+  Measurement measured;
+  measured.latency_ns = {50'000, 50'000, 50'000, 4'050'000, 50'000};
+  EXPECT_DOUBLE_EQ(time_of(plan, crowded, measured).time.count(), 50e-6);
+  plan.waits_busily = true;
+  EXPECT_DOUBLE_EQ(time_of(plan, alone, measured).time.count(), 50e-6);
+  EXPECT_DOUBLE_EQ(time_of(plan, crowded, measured).time.count(), 850e-6);
+  EXPECT_NEAR(time_of(plan, crowded, measured).deviation, 0.94, 0.01) << "of the mean";
+  EXPECT_GT(sampling_for(plan, crowded, false).max_time, sampling_for(plan, alone, false).max_time);
 }
 
 TEST(TuneTest, RulesNameWhatIsFasterAndLeaveTheRestToTheLibrary) {

@@ -69,6 +69,8 @@ TEST(PlayedMethodTest, KnowsWhatMpiPlaysAmongTheRanksOfOneHost) {
   EXPECT_EQ(linear.form, PlayedForm::linear);
   EXPECT_EQ(linear.interconnect, Interconnect::host_library);
   EXPECT_EQ(played_method(method("openmpi", "auto"), host)->form, PlayedForm::ompi_choice);
+  EXPECT_EQ(played_method(method("mpich", "rabenseifner"), host)->interconnect,
+            Interconnect::host_busy_library);
   EXPECT_FALSE(played_method(method("mpich", "auto"), host)) << "in memory, by its own rules";
 }
 

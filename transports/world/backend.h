@@ -48,6 +48,8 @@ struct LibraryTuning {
   /// What a candidate is called where a communicator describes what it has played; null: the
   /// library does not show that.
   std::string (*played)(const std::string& candidate) = nullptr;
+  /// Whether its ranks keep their core while they wait, also where others need it.
+  bool waits_busily = false;
 };
 
 struct Backend {

@@ -89,7 +89,8 @@ std::optional<LibraryTuning> tuning() {
   return LibraryTuning{.library = "mpich",
                        .candidates = std::move(found.candidates),
                        .files = files_of_mpich,
-                       .variables = variables_of_mpich};
+                       .variables = variables_of_mpich,
+                       .waits_busily = true};
 }
 
 }  // namespace
