@@ -140,7 +140,7 @@ std::string played_in_words(const ProvenPoint& point) {
 
 std::string known_in_words(const ProvenPoint& point) {
   if (!point.log_ratios.empty()) return "";
-  return point.is_searched ? " by the search" : " by other sizes";
+  return point.has_both ? " by the search" : " by other sizes";
 }
 
 /// Whether every rule is obeyed.

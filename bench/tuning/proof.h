@@ -17,7 +17,7 @@ struct ProvenPoint {
   /// Of the rule that holds here; nothing: it is not known, as where a gain is not sure.
   std::optional<bool> is_obeyed;
   int measurements = 0;
-  bool is_searched = false;        // whether the race has measured both times
+  bool has_both = false;           // whether both times were measured, by turns or not
   Shift gain{};                    // by all measurements of the race and the proof
   std::vector<double> log_ratios;  // own choice's time over that of the rule's, of each round
 };
@@ -27,7 +27,7 @@ struct ProvenPoint {
 /// the processes that `plan.measure` has: two starts of one job differ more than two algorithms do.
 /// All times count in the race, so each says something of its neighbours; a gain is sure if its low
 /// end is above 0, and a round was made there, or at the next size of the same rule, where it is
-/// sure too. Where the race has measured both, a gain beyond doubt needs no round.
+/// sure too. Where both were measured, as by the race, a gain beyond doubt needs no round.
 ///
 /// Then, whatever the budget, `with`, which has the rules loaded, shows that those are obeyed whose
 /// gain is sure: at each point where `expected` says what is then played. Where that is empty,

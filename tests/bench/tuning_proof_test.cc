@@ -224,7 +224,7 @@ TEST(TuneProofTest, WhatTheSearchLeavesBeyondDoubtNeedsNoRound) {
     rules.race.measured(1, Seconds{10e-6}, 0.01);
     const auto with = [](const Case&, const Sampling&) { return taking(10'000); };
     const ProvenPoint seen = rules.prove(with, Seconds{60}, false).front();
-    EXPECT_TRUE(seen.is_searched);
+    EXPECT_TRUE(seen.has_both);
     EXPECT_EQ(seen.log_ratios.empty(), own == 40'000);
     EXPECT_EQ(seen.is_obeyed, true);
   }
