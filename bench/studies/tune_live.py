@@ -6,7 +6,8 @@
 The exhaustive search measures every candidate at every point four times, twice before the command runs and twice after it. It is noisy
 itself, so each half of it (one measurement from before, one from after) chooses and the other half judges: what the rules lose against
 those choices, what the library's own choice loses, and what the choice of the judging half itself would, which is what noise alone makes.
-A share above 15 % of the exhaustive search's measurements is said. `--candidates` are what `tune` can choose; those of Open MPI 4.1 here.
+`--candidates` are what `tune` can choose; those of Open MPI 4.1 here. For MPICH with more ranks than cores `--max-time 0.5s`, as long as
+`tune` measures there.
 """
 import argparse
 import collections

@@ -78,7 +78,7 @@ CellMeasurement measure_cell(const TuningPlan& plan, Race& race, std::size_t cel
   const auto measure = [&](bool check) -> std::optional<CellTime> {
     const Measurement measured = plan.measure(point, sampling_for(plan, point, check));
     if (measured.latency_ns.empty()) return std::nullopt;
-    if (check) require_right(measured, point);
+    require_right(measured, point);
     return time_of(plan, point, measured);
   };
   CellMeasurement made{measure(!race.is_measured(cell)), 1};

@@ -15,11 +15,10 @@ using ProofClock = std::chrono::steady_clock;
 
 constexpr int rounds_for_interval = 6;  // of which ranks give one of 95 %
 constexpr int most_rounds = 15;
-constexpr double as_fast = 0.05;    // of ln(time)
-constexpr double sure_odds = 3;     // ln: 20 to 1
-constexpr double no_doubt = 3;      // standard deviations above worth_a_rule
-constexpr double large_gain = 0.3;  // of ln(time)
-constexpr double of_starts = 0.2;   // standard deviation of ln(time) between two starts of a job
+constexpr double as_fast = 0.05;   // of ln(time)
+constexpr double sure_odds = 3;    // ln: 20 to 1
+constexpr double no_doubt = 3;     // standard deviations above worth_a_rule
+constexpr double of_starts = 0.2;  // standard deviation of ln(time) between two starts of a job
 // A library that is told an algorithm does not look it up in its rules: MPICH 4.0.2's look at 4 B
 // costs 0.05 us of 0.53 (2 ranks on 2 cores).
 constexpr Seconds looking_up{1e-7};
@@ -85,8 +84,7 @@ class RuleProof {
   bool measure_gains(const std::function<bool()>& may_go_on) {
     for (const std::size_t i : each_third_first(points_.size())) {
       if (is_decided(i) || !may_go_on()) continue;
-      if (!measure_missing(i)) return false;
-      if (!is_decided(i) && !measure_by_turns(i)) return false;
+      if (!measure_by_turns(i)) return false;
     }
     return true;
   }
@@ -172,14 +170,6 @@ class RuleProof {
     if (!made.seen) return std::nullopt;
     seen_[i].measurements += made.looks;
     return made.seen->time;
-  }
-  // Of a large gain, where the race has measured one of both: with the other it may be beyond
-  // doubt.
-  bool measure_missing(std::size_t i) {
-    const TunedPoint& point = points_[i];
-    const bool has_own = race_.is_measured(point.own_cell);
-    if (has_own == race_.is_measured(point.best_cell) || gain(i).estimate < large_gain) return true;
-    return measure(i, has_own ? point.best_cell : point.own_cell).has_value();
   }
   bool measure_by_turns(std::size_t i) {
     const TunedPoint& point = points_[i];

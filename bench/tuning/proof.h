@@ -17,7 +17,7 @@ struct ProvenPoint {
   /// Of the rule that holds here; nothing: it is not known, as where a gain is not sure.
   std::optional<bool> is_obeyed;
   int measurements = 0;
-  bool has_both = false;           // whether both times were measured, by turns or not
+  bool has_both = false;           // whether both times were measured, by the race or here
   Shift gain{};                    // by all measurements of the race and the proof
   std::vector<double> log_ratios;  // own choice's time over that of the rule's, of each round
 };

@@ -13,7 +13,7 @@
 namespace collbench {
 namespace {
 
-constexpr double least_gain = 5e-4;  // of ln(time), a point on average: not worth a look
+constexpr double least_gain = 1e-3;  // of ln(time), a point on average: not worth a look
 
 // What is won on average by learning a difference whose mean is `behind` and whose deviation is
 // `deviation`, if one goes over to the other whenever it turns out to be below.

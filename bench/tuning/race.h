@@ -43,7 +43,7 @@ class Race {
     double gain = 0;  // in ln(time), over all points
   };
   /// The cell that promises most for what `cost` says it costs; nothing if all cost infinitely
-  /// much, or none promises 0.05 % of the time of a point on average. `deviation` is that of a
+  /// much, or none promises 0.1 % of the time of a point on average. `deviation` is that of a
   /// measurement to come.
   std::optional<Promise> next(const std::function<double(std::size_t)>& cost,
                               double deviation) const;
