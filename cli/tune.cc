@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <map>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -117,9 +118,9 @@ std::string gain_in_words(const Shift& shift) {
                      percent_of(shift.low), percent_of(shift.high));
 }
 
-void print_choices(const TuningResult& result) {
+void print_choices(const std::vector<TunedPoint>& points) {
   std::cout << fmt::format("{:>7} {:>12}  {:<36} {}\n", "workers", "size", "best", "expected gain");
-  for (const TunedPoint& point : result.points) {
+  for (const TunedPoint& point : points) {
     const double gain = 100 * (std::exp(point.gain.estimate) - 1);
     std::cout << fmt::format("{:>7} {:>12}  {:<36} ", point.best.workers,
                              to_string(point.best.bytes),
@@ -141,6 +142,17 @@ std::string played_in_words(const ProvenPoint& point) {
 std::string known_in_words(const ProvenPoint& point) {
   if (!point.log_ratios.empty()) return "";
   return point.has_both ? " by the search" : " by other sizes";
+}
+
+/// What the rules change only since the proof chose again.
+void print_late_choices(const std::vector<TunedPoint>& before, const std::vector<TunedPoint>& now) {
+  std::vector<TunedPoint> late;
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    if (now[i].changes && !before[i].changes) late.push_back(now[i]);
+  }
+  if (late.empty()) return;
+  std::cout << "# chosen again, by what was measured of other sizes since:\n";
+  print_choices(late);
 }
 
 /// Whether every rule is obeyed.
@@ -176,19 +188,24 @@ void write_rules(const TuningResult& result, const LibraryTuning& tuning, const 
   }
 }
 
-/// Loads the rules, measures with and without them, and takes back those that lose time. Returns
-/// the exit code.
+/// Measures what the rules gain, loads them, and takes back those that lose time or are not obeyed.
+/// Returns the exit code.
 int prove(const TuningPlan& plan, Race& race, TuningResult& result, const LibraryTuning& tuning,
           Seconds budget) {
   const ScratchFolder scratch("collbench-rules");
   const std::string file = scratch.path() + "/rules";
-  write_rules(result, tuning, file);
-  LibraryWorlds with(tuning.variables(file));
+  std::optional<LibraryWorlds> with;
   const auto with_rules = [&](const Case& point, const Sampling& sampling) {
-    return with.measure(point, sampling);
+    if (!with) {
+      write_rules(result, tuning, file);
+      with.emplace(tuning.variables(file));
+    }
+    return with->measure(point, sampling);
   };
+  const std::vector<TunedPoint> searched = result.points;
   const std::vector<ProvenPoint> points =
       prove_rules(plan, race, result, with_rules, budget, tuning.played);
+  print_late_choices(searched, result.points);
   const bool is_obeyed = print_proof(points);
   if (const int lost = take_back(result, points); lost > 0) {
     std::cout << fmt::format(
@@ -244,7 +261,7 @@ int tune(const Settings& settings) {
                            settings.text("library"), result.measurements, tuning.candidates.size(),
                            result.points.size(),
                            result.is_settled ? "; nothing more would pay" : "");
-  print_choices(result);
+  print_choices(result.points);
   const bool changes = std::any_of(result.points.begin(), result.points.end(),
                                    [](const TunedPoint& point) { return point.changes; });
   int code = exit_ok;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -70,13 +71,18 @@ std::vector<std::size_t> each_third_first(std::size_t n) {
   return order;
 }
 
+using SeenPoints = std::map<std::size_t, ProvenPoint>;  // by the cell of the library's own choice
+
 /// The proof of one rule, round by round: of what it gains at each of its points, then, where that
-/// is sure, of its being obeyed.
+/// is sure, of its being obeyed. What is seen of points outlives it, since rules may grow.
 class RuleProof {
  public:
-  RuleProof(std::vector<TunedPoint> points, const TuningPlan& plan, Race& race)
-      : points_(std::move(points)), plan_(plan), race_(race), seen_(points_.size()) {
-    for (std::size_t i = 0; i < points_.size(); ++i) seen_[i].point = points_[i].own;
+  RuleProof(std::vector<TunedPoint> points, const TuningPlan& plan, Race& race, SeenPoints& seen)
+      : points_(std::move(points)), plan_(plan), race_(race) {
+    for (const TunedPoint& point : points_) {
+      seen_.push_back(&seen[point.own_cell]);
+      seen_.back()->point = point.own;
+    }
   }
 
   /// One round of measuring what the rule gains where that is open, while `may_go_on`. False:
@@ -96,7 +102,7 @@ class RuleProof {
     const std::size_t i = *gains_most();
     const TunedPoint& point = points_[i];
     const auto measure = [&](const Case& cell) {
-      ++seen_[i].measurements;
+      ++seen_[i]->measurements;
       Measurement measured = with(cell, sampling_for(plan_, cell, true));
       if (!measured.latency_ns.empty()) require_right(measured, cell);
       return measured;
@@ -104,7 +110,7 @@ class RuleProof {
     const Measurement tuned = measure(point.own);
     if (tuned.latency_ns.empty()) return false;
     if (expected) {
-      seen_[i].played = tuned.played;
+      seen_[i]->played = tuned.played;
       is_obeyed_ = tuned.played.ends_with(", " + expected(point.best.algorithm));
       return true;
     }
@@ -120,7 +126,7 @@ class RuleProof {
   }
   void add_results(std::vector<ProvenPoint>& points) const {
     for (std::size_t i = 0; i < points_.size(); ++i) {
-      points.push_back(seen_[i]);
+      points.push_back(*seen_[i]);
       points.back().gain = gain(i);
       points.back().has_both = has_both(i);
       if (is_sure(i)) points.back().is_obeyed = is_obeyed_;
@@ -141,7 +147,7 @@ class RuleProof {
     return most;
   }
 
-  bool is_measured(std::size_t i) const { return !seen_[i].log_ratios.empty(); }
+  bool is_measured(std::size_t i) const { return !seen_[i]->log_ratios.empty(); }
   bool is_beyond_doubt(std::size_t i) const {
     const Shift known = gain(i);
     const double deviation = (known.estimate - known.low) / one_sided;
@@ -168,18 +174,18 @@ class RuleProof {
   std::optional<Seconds> measure(std::size_t i, std::size_t cell) {
     const CellMeasurement made = measure_cell(plan_, race_, cell);
     if (!made.seen) return std::nullopt;
-    seen_[i].measurements += made.looks;
+    seen_[i]->measurements += made.looks;
     return made.seen->time;
   }
   bool measure_by_turns(std::size_t i) {
     const TunedPoint& point = points_[i];
-    const bool best_first = seen_[i].log_ratios.size() % 2 == 1;
+    const bool best_first = seen_[i]->log_ratios.size() % 2 == 1;
     const auto first = measure(i, best_first ? point.best_cell : point.own_cell);
     if (!first) return false;
     const auto second = measure(i, best_first ? point.own_cell : point.best_cell);
     if (!second) return false;
     const double log_ratio = std::log(*first / *second) * (best_first ? -1 : 1);
-    seen_[i].log_ratios.push_back(log_ratio);
+    seen_[i]->log_ratios.push_back(log_ratio);
     race_.measured_ratio(point.own_cell, point.best_cell, log_ratio);
     return true;
   }
@@ -209,7 +215,7 @@ class RuleProof {
   std::vector<TunedPoint> points_;
   const TuningPlan& plan_;
   Race& race_;
-  std::vector<ProvenPoint> seen_;
+  std::vector<ProvenPoint*> seen_;
   ObedienceByTime by_time_;
   std::optional<bool> is_obeyed_;
 };
@@ -230,36 +236,58 @@ std::vector<std::vector<TunedPoint>> changed_points(const TuningResult& result) 
   return rules;
 }
 
+/// One of each rule, or of each of its points.
+std::vector<RuleProof> proofs_of(const TuningPlan& plan, Race& race, const TuningResult& result,
+                                 SeenPoints& seen, bool by_rule) {
+  std::vector<RuleProof> proofs;
+  for (std::vector<TunedPoint>& rule : changed_points(result)) {
+    if (by_rule) {
+      proofs.emplace_back(std::move(rule), plan, race, seen);
+      continue;
+    }
+    for (const TunedPoint& point : rule) {
+      proofs.emplace_back(std::vector{point}, plan, race, seen);
+    }
+  }
+  return proofs;
+}
+
+/// False: stopped on the way.
+bool measure_gains(std::vector<RuleProof>& proofs, const std::function<bool()>& may_go_on) {
+  for (int round = 0; round < most_rounds; ++round) {
+    for (RuleProof& proof : proofs) {
+      if (!proof.measure_gains(may_go_on)) return false;
+    }
+  }
+  return true;
+}
+
+void see_obedience(std::vector<RuleProof>& proofs, const MeasureCase& with,
+                   const std::function<std::string(const std::string&)>& expected,
+                   const std::function<bool()>& is_stopped) {
+  for (int round = 0; round < rounds_for_interval; ++round) {
+    for (RuleProof& proof : proofs) {
+      if (!proof.is_due()) continue;
+      if (is_stopped() || !proof.see_obedience(with, expected)) return;
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<ProvenPoint> prove_rules(
-    const TuningPlan& plan, Race& race, const TuningResult& result, const MeasureCase& with,
+    const TuningPlan& plan, Race& race, TuningResult& result, const MeasureCase& with,
     Seconds budget, const std::function<std::string(const std::string& candidate)>& expected) {
   const auto begin = ProofClock::now();
+  SeenPoints seen;
   std::vector<RuleProof> proofs;
-  for (std::vector<TunedPoint>& rule : changed_points(result)) {
-    if (!expected) {
-      proofs.emplace_back(std::move(rule), plan, race);
-      continue;
-    }
-    for (const TunedPoint& point : rule) proofs.emplace_back(std::vector{point}, plan, race);
-  }
   const auto is_stopped = [&] { return !plan.stop_requested().empty(); };
   const auto may_go_on = [&] { return !is_stopped() && ProofClock::now() - begin < budget; };
-  const auto play_rounds = [&] {
-    for (int round = 0; round < most_rounds; ++round) {
-      for (RuleProof& proof : proofs) {
-        if (!proof.measure_gains(may_go_on)) return;
-      }
-    }
-    for (int round = 0; round < rounds_for_interval; ++round) {
-      for (RuleProof& proof : proofs) {
-        if (!proof.is_due()) continue;
-        if (is_stopped() || !proof.see_obedience(with, expected)) return;
-      }
-    }
-  };
-  play_rounds();
+  do {
+    proofs = proofs_of(plan, race, result, seen, !expected);
+    if (!measure_gains(proofs, may_go_on)) break;
+  } while (choose_again(plan, race, result));
+  see_obedience(proofs, with, expected, is_stopped);
   std::vector<ProvenPoint> points;
   for (const RuleProof& proof : proofs) proof.add_results(points);
   return points;

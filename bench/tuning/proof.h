@@ -29,16 +29,19 @@ struct ProvenPoint {
 /// end is above 0, and a round was made there, or at the next size of the same rule, where it is
 /// sure too. Where both were measured, as by the race, a gain beyond doubt needs no round.
 ///
-/// Then, whatever the budget, `with`, which has the rules loaded, shows that those are obeyed whose
-/// gain is sure: at each point where `expected` says what is then played. Where that is empty,
-/// since the library does not show it, each rule (sizes in a row with one algorithm) is asked
-/// where both times were measured and the gain is largest, by turns with its algorithm by name,
-/// until a round is nearer to equal times than to what the library's own choice would make them (20
-/// to 1), or all rounds together are. If six do not tell, both must agree to 5 % and what looking a
-/// rule up costs; where the algorithm by its name was as slow as the library's own choice in all
-/// six, it is not known.
+/// What is so learnt may be news of sizes that the rules leave to the library: those are chosen
+/// once more (choose_again()), and proven as well, until nothing changes. `result` has them then.
+///
+/// Then, whatever the budget, `with` shows that those are obeyed whose gain is sure. It has the
+/// rules loaded that `result` holds when it is first called. At each point it is seen where
+/// `expected` says what is then played. Where that is empty, since the library does not show it,
+/// each rule (sizes in a row with one algorithm) is asked where both times were measured and the
+/// gain is largest, by turns with its algorithm by name, until a round is nearer to equal times
+/// than to what the library's own choice would make them (20 to 1), or all rounds together are. If
+/// six do not tell, both must agree to 5 % and what looking a rule up costs; where the algorithm by
+/// its name was as slow as the library's own choice in all six, it is not known.
 std::vector<ProvenPoint> prove_rules(
-    const TuningPlan& plan, Race& race, const TuningResult& result, const MeasureCase& with,
+    const TuningPlan& plan, Race& race, TuningResult& result, const MeasureCase& with,
     Seconds budget, const std::function<std::string(const std::string& candidate)>& expected);
 
 /// Takes back what has not proven itself: rules whose gain is not sure to 95 %, those that are not

@@ -138,6 +138,16 @@ TuningResult race_candidates(const TuningPlan& plan, Race& race) {
   return result;
 }
 
+bool choose_again(const TuningPlan& plan, const Race& race, TuningResult& result) {
+  bool any_changes = false;
+  for (std::size_t i = 0; i < result.points.size(); ++i) {
+    if (result.points[i].changes) continue;
+    result.points[i] = tuned_point(plan, race, race.points()[i]);
+    any_changes = any_changes || result.points[i].changes;
+  }
+  return any_changes;
+}
+
 SelectionTable rules_of(const TuningResult& result, const std::string& machine) {
   SelectionTable table;
   table.policy = "measured by tune";

@@ -58,6 +58,10 @@ struct TuningResult {
 /// Spends the budget where it pays. Throws as `measure` does, WrongResult for wrong sums.
 TuningResult race_candidates(const TuningPlan& plan, Race& race);
 
+/// Chooses once more, by what was measured since, at the points that the rules leave to the
+/// library. Whether the rules now change one of them.
+bool choose_again(const TuningPlan& plan, const Race& race, TuningResult& result);
+
 /// ln of the own choice's time over that of `best` by all measurements so far, and its 90 %
 /// interval: the gain is above the low end with 95 %.
 Shift gain_of(const Race& race, std::size_t own, std::size_t best);

@@ -233,9 +233,11 @@ TEST(TuneProofTest, WhatTheSearchLeavesBeyondDoubtNeedsNoRound) {
 // One rule of three sizes is asked where it gains most; another of one size for itself.
 TEST(TuneProofTest, ARuleIsAskedOnce) {
   Rules rules({64, 256, 1024, 65536, 1 << 20}, [](const Case& point, const Sampling&) {
-    const std::int64_t own = point.bytes == Bytes{256} ? 40'000 : 20'000;
-    return taking(is_ring(point) ? 10'000 : own);
+    if (is_ring(point) || point.bytes == Bytes{65536}) return taking(10'000);
+    return taking(point.bytes == Bytes{256} ? 40'000 : 20'000);
   });
+  rules.race.measured(rules.result.points[3].own_cell, Seconds{10e-6}, 0.01);
+  rules.race.measured(rules.result.points[3].best_cell, Seconds{10e-6}, 0.01);
   rules.result.points[3].changes = false;
   std::vector<std::int64_t> asked;
   const auto with = [&](const Case& point, const Sampling&) {
@@ -247,6 +249,29 @@ TEST(TuneProofTest, ARuleIsAskedOnce) {
   ASSERT_EQ(proven.size(), 4U);
   for (const ProvenPoint& seen : proven) EXPECT_EQ(seen.is_obeyed, true);
   EXPECT_EQ(take_back(rules.result, proven), 0);
+}
+
+// What the library takes for 4 KiB is known, but not what the ring does; that it gains at 1 KiB and
+// 16 KiB says what it may. The proof measures it then.
+TEST(TuneProofTest, WhatTheProofLearnsChoosesAgain) {
+  for (const std::int64_t own : {20'000, 10'000}) {
+    Rules rules({1024, 4096, 16384}, [=](const Case& point, const Sampling&) {
+      return taking(is_ring(point) ? 10'000 : point.bytes == Bytes{4096} ? own : 20'000);
+    });
+    TunedPoint& between = rules.result.points[1];
+    between.changes = false;
+    rules.race.measured(between.own_cell, Seconds{static_cast<double>(own) * 1e-9}, 0.01);
+    const auto with = [&](const Case&, const Sampling&) {
+      EXPECT_TRUE(between.changes) << "rules are loaded when all are known";
+      return taking(10'000);
+    };
+    const std::vector<ProvenPoint> proven = rules.prove(with, Seconds{60}, false);
+    ASSERT_THAT(proven, SizeIs(3));
+    EXPECT_EQ(proven[1].point.bytes, Bytes{4096});
+    const bool gains = own == 20'000;
+    EXPECT_EQ(take_back(rules.result, proven), gains ? 0 : 1);
+    EXPECT_EQ(between.changes, gains);
+  }
 }
 
 // What is expected at a size without a round may be far off.
