@@ -29,6 +29,7 @@ function(collbench_library folder)
     set(scope PUBLIC)
     collbench_warnings(${target})
     collbench_quick(${target})
+    collbench_generated(${target} ${arg_SOURCES})
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)
@@ -71,6 +72,23 @@ function(collbench_library folder)
   endforeach()
   list(REMOVE_DUPLICATES packages)
   set_property(GLOBAL PROPERTY COLLBENCH_PACKAGES_${folder} ${packages})
+endfunction()
+
+# collbench_generated(target source...): those that commands write have a target of their own, which
+# depends on nothing. CMake would else run the commands, and compile what waits for them, only when
+# all libraries below are complete.
+function(collbench_generated target)
+  set(generated)
+  foreach(source IN LISTS ARGN)
+    cmake_path(IS_PREFIX CMAKE_CURRENT_BINARY_DIR ${source} is_here)
+    if(is_here)
+      list(APPEND generated ${source})
+    endif()
+  endforeach()
+  if(generated)
+    add_custom_target(${target}_generated DEPENDS ${generated})
+    add_dependencies(${target} ${target}_generated)
+  endif()
 endfunction()
 
 # collbench_quick(target): its sources are compiled in batches of COLLBENCH_BATCH, where what many

@@ -4,11 +4,13 @@
 #include <cmath>
 #include <functional>
 #include <map>
-#include <numeric>
 #include <set>
 #include <utility>
 
+#include <boost/pending/disjoint_sets.hpp>
+
 #include "core/error.h"
+#include "heuristics/synthesis/graph_strength.h"
 #include "heuristics/synthesis/linear_program.h"
 #include "heuristics/synthesis/max_flow.h"
 
@@ -197,41 +199,25 @@ Fraction gossip_bound(const CapacityGraph& graph, const std::vector<std::vector<
                  entering * graph.unit);
 }
 
-/// Vertices joined by the links added so far.
-class JoinedVertices {
- public:
-  explicit JoinedVertices(int vertices) : above_(static_cast<std::size_t>(vertices)) {
-    std::iota(above_.begin(), above_.end(), 0);
-  }
-  int top(int vertex) {
-    while (above_[vertex] != vertex) vertex = above_[vertex] = above_[above_[vertex]];
-    return vertex;
-  }
-  void join(int a, int b) { above_[top(a)] = top(b); }
-
- private:
-  std::vector<int> above_;
-};
-
 /// The ranks, each alone or in groups that faster links than any between them join, at the rate at
 /// which what enters all groups bounds most.
 std::vector<std::vector<Vertex>> slowest_groups(const CapacityGraph& graph) {
   std::vector<CapacityArc> arcs = graph.arcs;
   std::ranges::stable_sort(arcs, std::greater<>(), &CapacityArc::capacity);
-  JoinedVertices joined(graph.vertices);
+  boost::disjoint_sets_with_storage<> joined(graph.vertices);
   std::vector<std::vector<Vertex>> best;
   for (int r = 0; r < graph.ranks; ++r) best.push_back({r});
   Fraction least = gossip_bound(graph, best);
   for (std::size_t a = 0; a < arcs.size();) {
     const std::int64_t capacity = arcs[a].capacity;
     for (; a < arcs.size() && arcs[a].capacity == capacity; ++a) {
-      joined.join(arcs[a].from, arcs[a].to);
+      joined.union_set(arcs[a].from, arcs[a].to);
     }
-    std::map<int, std::vector<Vertex>> by_top;
-    for (int r = 0; r < graph.ranks; ++r) by_top[joined.top(r)].push_back(r);
+    std::map<std::size_t, std::vector<Vertex>> by_top;
+    for (int r = 0; r < graph.ranks; ++r) by_top[joined.find_set(r)].push_back(r);
     if (std::ssize(by_top) == 1) break;
     for (int v = graph.ranks; v < graph.vertices; ++v) {
-      const auto group = by_top.find(joined.top(v));
+      const auto group = by_top.find(joined.find_set(v));
       if (group != by_top.end()) group->second.push_back(v);
     }
     std::vector<std::vector<Vertex>> groups;
@@ -281,11 +267,13 @@ ThroughputBound allreduce_bound(const CapacityGraph& graph, const ThroughputBoun
     return {halves, {}, 0, true, std::move(groups)};
   }
   groups = slowest_groups(graph);
+  const bool are_cables = graph.vertices == graph.ranks && graph.is_bidirectional();
+  if (are_cables) groups = weakest_groups(graph, std::move(groups));
   const Fraction passing = gossip_bound(graph, groups);
   const bool passes_most = passing.value() > weakest.seconds_per_gigabyte.value();
   const ThroughputBound cuts =
       passes_most ? ThroughputBound{passing, {}, 0, true, std::move(groups)} : weakest;
-  if (graph.ranks > most_programmed_ranks) return cuts;
+  if (are_cables || graph.ranks > most_programmed_ranks) return cuts;
   const AllreduceShares best = best_allreduce_shares(graph);
   const double seconds = 1e9 / (best.total * static_cast<double>(graph.unit));
   if (seconds <= cuts.seconds_per_gigabyte.value() * (1 + 1e-9)) return cuts;

@@ -35,9 +35,10 @@ struct AllreduceShares {
 AllreduceShares best_allreduce_shares(const CapacityGraph& graph);
 
 /// Its time, proven by the cut of weakest_allreduce_bound() or by groups that have to pass each
-/// other 2 (groups - 1) vectors (gossip in one direction at a time) where either does; otherwise it
-/// is the simplest rational number within 1e-9 of the optimum, with neither. Beyond 256 ranks what
-/// cuts and groups prove, which may be less than the optimum.
+/// other 2 (groups - 1) vectors (gossip in one direction at a time) where either does, as always
+/// where ranks are joined by cables alike in both directions (graph_strength.h); otherwise it is
+/// the simplest rational number within 1e-9 of the optimum, with neither. Beyond 256 ranks what
+/// cuts and groups prove, which may then be less than the optimum.
 ThroughputBound allreduce_bound(const CapacityGraph& graph);
 /// The same where weakest_allreduce_bound() and two_halves_bound() are known already.
 ThroughputBound allreduce_bound(const CapacityGraph& graph, const ThroughputBound& weakest,

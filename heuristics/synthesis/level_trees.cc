@@ -65,6 +65,36 @@ class LevelDealer {
     return sum(seconds);
   }
 
+  /// What links take in all at least, in the same unit, however many trees each root has: those of
+  /// some roots reach a rank over some of its edges only. By Hall's theorem that is all that binds;
+  /// ranks of many edges are not looked at.
+  double least_of_fullest() const {
+    constexpr std::size_t most_edges = 12;
+    double least = 0;
+    for (Rank child = 0; child < ranks_; ++child) {
+      const std::vector<Edge>& edges = edges_[child];
+      if (edges.size() > most_edges) continue;
+      std::vector<std::int64_t> roots_of(std::size_t{1} << edges.size(), 0);  // by set of edges
+      for (const std::vector<Rank>& roots : roots_by_depth_[child]) {
+        for (const Rank root : roots) ++roots_of[edges_towards(child, root)];
+      }
+      for (std::size_t e = 0; e < edges.size(); ++e) {
+        const std::size_t edge = std::size_t{1} << e;
+        for (std::size_t set = 0; set < roots_of.size(); ++set) {
+          if ((set & edge) != 0) roots_of[set] += roots_of[set ^ edge];
+        }
+      }
+      for (std::size_t set = 1; set < roots_of.size(); ++set) {
+        double capacity = 0;
+        for (std::size_t e = 0; e < edges.size(); ++e) {
+          if ((set >> e & 1) != 0) capacity += edges[e].capacity;
+        }
+        least = std::max(least, static_cast<double>(roots_of[set]) / capacity);
+      }
+    }
+    return least;
+  }
+
   /// Parents of so many trees of each root, and times for a byte of each.
   struct Deal {
     std::vector<std::vector<Rank>> parents;  // by root, and tree of it
@@ -106,6 +136,14 @@ class LevelDealer {
 
   bool is_nearer(Rank root, Rank parent, Rank child) const {
     return depth_[root][parent] == depth_[root][child] - 1;
+  }
+
+  std::size_t edges_towards(Rank child, Rank root) const {
+    std::size_t set = 0;
+    for (std::size_t e = 0; e < edges_[child].size(); ++e) {
+      if (is_nearer(root, edges_[child][e].parent, child)) set |= std::size_t{1} << e;
+    }
+    return set;
   }
 
   double rate_towards(Rank child, const std::vector<Rank>& roots) const {
@@ -191,6 +229,7 @@ TreePacking level_trees(const Topology& topology, CollectiveKind goal, double ta
   const LevelDealer dealer(topology, goal == CollectiveKind::reduce_scatter);
   if (!dealer.reaches_all()) return packing;
   const double enough = target * ranks * (1 + tolerance) / (is_sum_and_copy ? 2 : 1);
+  if (dealer.least_of_fullest() > enough) return packing;
   const bool fills_rounds = dealer.least_seconds() <= enough;
   // An all-reduce may have all its roots in the middle, half as many hops from the farthest rank.
   if (is_sum_and_copy && !fills_rounds) return packing;

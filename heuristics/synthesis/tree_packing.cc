@@ -32,7 +32,8 @@ constexpr int most_whole_trees = 512;
 constexpr int most_grown_trees = 1024;
 constexpr double whole_tolerance = 0.002;
 constexpr double grown_tolerance = 0.005;
-constexpr int few_grown_trees = 256;       // with which schedules are made soon
+constexpr int most_cabled_ranks = 160;  // joined directly and not alike, of which trees are weighed
+constexpr int few_grown_trees = 256;    // with which schedules are made soon
 constexpr int most_weighted_trees = 4096;  // of which pieces become too many, or too few of each
 constexpr double effort_for_fewer = 0.05;  // of the search for fewer
 constexpr double lp_tolerance = 5e-4;
@@ -279,9 +280,20 @@ Packings pack_trees(const Topology& topology, CollectiveKind goal, double target
         (!is_even || large.seconds_per_byte < even.seconds_per_byte * (1 - whole_tolerance));
     if (is_better) return beside_even(std::move(large));
     if (is_even) return {std::move(even), {}};
+  } else if (topology.hosts() > most_cabled_ranks && topology.vertices() == topology.hosts()) {
+    TreePacking large = grown(target);
+    const bool suffices = large.seconds_per_byte <= target * (1 + grown_tolerance);
+    if (!large.trees.empty() && suffices) return beside_even(std::move(large));
   }
   Packer packer(topology, goal);
-  Packings packed{packer.pack(target, lp_tolerance), {}};
+  Packings packed;
+  try {
+    packed.packing = packer.pack(target, lp_tolerance);
+  } catch (const InvalidArgument&) {  // rounding may lead the program in circles
+    TreePacking other = grown(target);
+    if (other.trees.empty()) throw;
+    return beside_even(std::move(other));
+  }
   if (packed.packing.seconds_per_byte > worth_whole && !packer.shares_trees()) return packed;
   const bool are_many = std::ssize(packed.packing.trees) > most_weighted_trees;
   if (equal_trees > 0 || are_many || !is_direct(topology, packed.packing)) {

@@ -1,6 +1,14 @@
 // Bounds of collectives against optima that others computed (tests/heuristics/networks).
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
+#include <functional>
+#include <map>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -111,6 +119,55 @@ TEST(Bound, OfAllReduceByOneCutAndByHalvesAreTheirOptima) {
 
 TEST(Bound, OfAllReduceIsTheOptimumOfTrees) {
   expect_all_equal("allreduce_trees", 77, allreduce_bound);
+}
+
+// Every way of forming groups of a few ranks is tried: by restricted growth strings.
+TEST(Bound, OfAllReduceOverCablesIsThatOfTheWeakestGroups) {
+  std::mt19937 random(7);
+  int proven_by_groups = 0;
+  for (int trial = 0; trial < 60; ++trial) {
+    const int ranks = 3 + trial % 5;
+    std::map<std::pair<int, int>, std::int64_t> cables;
+    const auto add = [&](int a, int b) {
+      cables[{std::min(a, b), std::max(a, b)}] += 1 + static_cast<std::int64_t>(random() % 9);
+    };
+    for (int r = 1; r < ranks; ++r) add(r, static_cast<int>(random() % static_cast<unsigned>(r)));
+    for (int i = 0; i < ranks; ++i) {
+      const int a = static_cast<int>(random() % static_cast<unsigned>(ranks));
+      if (a > 0) add(a, static_cast<int>(random() % static_cast<unsigned>(a)));
+    }
+    CapacityGraph graph{ranks, ranks, 1'000'000'000, {}};
+    for (const auto& [ends, capacity] : cables) {
+      graph.arcs.push_back({ends.first, ends.second, capacity});
+      graph.arcs.push_back({ends.second, ends.first, capacity});
+    }
+    std::ranges::sort(graph.arcs, {},
+                      [](const CapacityArc& arc) { return std::pair(arc.from, arc.to); });
+    Fraction worst{0, 1};
+    std::vector<int> group(static_cast<std::size_t>(ranks), 0);
+    const std::function<void(int, int)> try_all = [&](int rank, int groups) {
+      if (rank < ranks) {
+        for (group[rank] = 0; group[rank] <= groups; ++group[rank]) {
+          try_all(rank + 1, std::max(groups, group[rank] + 1));
+        }
+        return;
+      }
+      WideInteger between = 0;
+      for (const auto& [ends, capacity] : cables) {
+        if (group[ends.first] != group[ends.second]) between += capacity;
+      }
+      if (groups > 1 && (groups - 1) * worst.denominator > worst.numerator * between) {
+        worst = reduced(groups - 1, between);
+      }
+    };
+    try_all(0, 0);
+    const ThroughputBound bound = allreduce_bound(graph);
+    EXPECT_EQ(to_string(bound.seconds_per_gigabyte), to_string(worst)) << trial;
+    EXPECT_TRUE(bound.exact);
+    EXPECT_NEAR(1 / best_allreduce_shares(graph).total / worst.value(), 1, 1e-8) << trial;
+    proven_by_groups += bound.groups.size() > 2 ? 1 : 0;
+  }
+  EXPECT_GT(proven_by_groups, 5);
 }
 
 TEST(Bound, SharesKeepToTheLinks) {

@@ -1,7 +1,13 @@
 // Trees grown one by one: proven, and near the bound, where no two adapters are alike.
 #include "heuristics/synthesis/grown_trees.h"
 
+#include <algorithm>
+#include <numeric>
 #include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -57,6 +63,37 @@ TEST(GrownTrees, AreProvenAndFillUnevenAdapters) {
       EXPECT_NEAR(weight.back(), goal == CollectiveKind::all_reduce ? 0 : 1.0 / 12, 1e-9);
       EXPECT_TRUE(verify(packed_schedule(packing, {1, 1}, "synth"), {goal, 0}).ok()) << seed;
     }
+  }
+}
+
+/// Cables of two random rings through all ranks.
+Topology random_cables(int ranks, unsigned seed) {
+  std::minstd_rand generator(seed);
+  std::set<std::pair<int, int>> cables;
+  for (int ring = 0; ring < 2; ++ring) {
+    std::vector<int> order(static_cast<std::size_t>(ranks));
+    std::iota(order.begin(), order.end(), 0);
+    for (std::size_t i = order.size() - 1; i > 0; --i) {
+      std::swap(order[i], order[generator() % (i + 1)]);
+    }
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      cables.insert(std::minmax({order[i], order[(i + 1) % order.size()]}));
+    }
+  }
+  std::string text = "from,to,bandwidth_GBps,kind\n";
+  for (const auto& [a, b] : cables) text += fmt::format("g{0},g{1},50,x\ng{1},g{0},50,x\n", a, b);
+  return from_edge_list(text, "cables.csv").topology;
+}
+
+// Of more ranks the program of all trees and cables takes minutes, or goes round in circles.
+TEST(GrownTrees, FillCablesBetweenManyRanks) {
+  const Topology network = random_cables(170, 1);
+  for (const CollectiveKind goal : {CollectiveKind::all_reduce, CollectiveKind::all_gather}) {
+    const double bound = bound_of(network, goal);
+    const Packings packed = pack_trees(network, goal, bound);
+    EXPECT_LE(packed.packing.seconds_per_byte, 1.005 * bound) << to_string(goal);
+    EXPECT_LE(packed.packing.trees.size(), 1024U);
+    EXPECT_TRUE(verify(packed_schedule(packed.packing, {1, 1}, "synth"), {goal, 0}).ok());
   }
 }
 
