@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "heuristics/synthesis/capacity_graph.h"
 #include "heuristics/synthesis/max_flow.h"
@@ -65,61 +67,28 @@ class LevelDealer {
     return sum(seconds);
   }
 
-  /// What links take in all at least, in the same unit, however many trees each root has: those of
-  /// some roots reach a rank over some of its edges only. By Hall's theorem that is all that binds;
-  /// ranks of many edges are not looked at.
-  double least_of_fullest() const {
-    constexpr std::size_t most_edges = 12;
-    double least = 0;
-    for (Rank child = 0; child < ranks_; ++child) {
-      const std::vector<Edge>& edges = edges_[child];
-      if (edges.size() > most_edges) continue;
-      std::vector<std::int64_t> roots_of(std::size_t{1} << edges.size(), 0);  // by set of edges
-      for (const std::vector<Rank>& roots : roots_by_depth_[child]) {
-        for (const Rank root : roots) ++roots_of[edges_towards(child, root)];
-      }
-      for (std::size_t e = 0; e < edges.size(); ++e) {
-        const std::size_t edge = std::size_t{1} << e;
-        for (std::size_t set = 0; set < roots_of.size(); ++set) {
-          if ((set & edge) != 0) roots_of[set] += roots_of[set ^ edge];
-        }
-      }
-      for (std::size_t set = 1; set < roots_of.size(); ++set) {
-        double capacity = 0;
-        for (std::size_t e = 0; e < edges.size(); ++e) {
-          if ((set >> e & 1) != 0) capacity += edges[e].capacity;
-        }
-        least = std::max(least, static_cast<double>(roots_of[set]) / capacity);
-      }
-    }
-    return least;
-  }
-
-  /// Parents of so many trees of each root, and times for a byte of each.
-  struct Deal {
-    std::vector<std::vector<Rank>> parents;  // by root, and tree of it
-    double of_rounds = 0;
-    double of_fullest = 0;  // of the link that carries most in all
-  };
-  Deal deal(int trees) const {
-    Deal made;
-    made.parents.assign(edges_.size() * trees, std::vector<Rank>(edges_.size(), -1));
+  using Parents = std::vector<std::vector<Rank>>;  // by root, and tree of it
+  /// So many trees of each root; none if they take more than `enough` seconds for a byte of each
+  /// tree: in rounds of one piece, or else by the link that carries most in all.
+  std::optional<Parents> deal(int trees, double enough, bool in_rounds) const {
+    Parents parents(edges_.size() * trees, std::vector<Rank>(edges_.size(), -1));
+    double of_fullest = 0;
     std::vector<double> seconds;
     for (Rank child = 0; child < ranks_; ++child) {
       const auto& levels = roots_by_depth_[child];
       seconds.resize(std::max(seconds.size(), levels.size()), 0);
       std::vector<std::int64_t> carried(edges_[child].size(), 0);
       for (std::size_t d = 0; d < levels.size(); ++d) {
-        const double of_level = deal_level(child, levels[d], trees, made.parents, carried);
+        const double of_level = deal_level(child, levels[d], trees, parents, carried);
         seconds[d] = std::max(seconds[d], of_level);
       }
       for (std::size_t e = 0; e < carried.size(); ++e) {
         const double time = static_cast<double>(carried[e]) / edges_[child][e].capacity;
-        made.of_fullest = std::max(made.of_fullest, time);
+        of_fullest = std::max(of_fullest, time);
       }
+      if ((in_rounds ? sum(seconds) : of_fullest) > enough) return std::nullopt;
     }
-    made.of_rounds = sum(seconds);
-    return made;
+    return parents;
   }
 
  private:
@@ -136,14 +105,6 @@ class LevelDealer {
 
   bool is_nearer(Rank root, Rank parent, Rank child) const {
     return depth_[root][parent] == depth_[root][child] - 1;
-  }
-
-  std::size_t edges_towards(Rank child, Rank root) const {
-    std::size_t set = 0;
-    for (std::size_t e = 0; e < edges_[child].size(); ++e) {
-      if (is_nearer(root, edges_[child][e].parent, child)) set |= std::size_t{1} << e;
-    }
-    return set;
   }
 
   double rate_towards(Rank child, const std::vector<Rank>& roots) const {
@@ -229,17 +190,16 @@ TreePacking level_trees(const Topology& topology, CollectiveKind goal, double ta
   const LevelDealer dealer(topology, goal == CollectiveKind::reduce_scatter);
   if (!dealer.reaches_all()) return packing;
   const double enough = target * ranks * (1 + tolerance) / (is_sum_and_copy ? 2 : 1);
-  if (dealer.least_of_fullest() > enough) return packing;
   const bool fills_rounds = dealer.least_seconds() <= enough;
   // An all-reduce may have all its roots in the middle, half as many hops from the farthest rank.
   if (is_sum_and_copy && !fills_rounds) return packing;
   for (int trees = 1; trees <= most_trees; ++trees) {
-    LevelDealer::Deal deal = dealer.deal(trees);
-    if ((fills_rounds ? deal.of_rounds : deal.of_fullest) > enough * trees) continue;
+    std::optional<LevelDealer::Parents> dealt = dealer.deal(trees, enough * trees, fills_rounds);
+    if (!dealt) continue;
     packing.trees.clear();
-    for (std::vector<Rank>& parents : deal.parents) {
+    for (std::vector<Rank>& parents : *dealt) {
       packing.trees.push_back(
-          tree_along(goal, std::move(parents), 1.0 / static_cast<double>(deal.parents.size())));
+          tree_along(goal, std::move(parents), 1.0 / static_cast<double>(dealt->size())));
     }
     // Routes need not take the links that were dealt out.
     packing.seconds_per_byte = seconds_per_byte(topology, packing.trees);
