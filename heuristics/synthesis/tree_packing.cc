@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -98,7 +99,9 @@ class Packer {
     // Prices at which a link costs as much as all its capacity does of all: cost is then a bound.
     std::vector<double> center(pricer_.capacity().size(), 1);
     bound_ = pricer_.price(center);
-    LinearProgram program = first_program(time_of_first_trees());
+    const double equal = 1.0 / pricer_.roots();
+    LinearProgram program =
+        first_program(fullest(std::vector<double>(pricer_.trees().size(), equal)));
     add_rows(program, 0);
     for (int i = 0; i < most_iterations; ++i) {
       program.solve();
@@ -171,12 +174,6 @@ class Packer {
     return *std::max_element(fill.begin(), fill.end());
   }
 
-  // What the first trees take, equally weighted.
-  double time_of_first_trees() const {
-    const double weight = 1.0 / pricer_.roots();
-    return fullest(std::vector<double>(pricer_.trees().size(), weight));
-  }
-
   /// `most` is what some weights of the trees take. Far from the optimum the program would begin
   /// with all rows broken and no cost to tell columns apart, and may then never end.
   LinearProgram first_program(double most) {
@@ -232,14 +229,60 @@ class Packer {
 
 bool is_direct(const Topology& topology, const TreePacking& packing) {
   const RankPaths paths(topology);
+  bool is_direct = true;
   for (const PackedTree& tree : packing.trees) {
-    for (const std::vector<Rank>* parents : {&tree.reduce, &tree.broadcast}) {
-      for (Rank r = 0; r < static_cast<Rank>(parents->size()); ++r) {
-        if (r != tree.root && paths.links((*parents)[r], r).size() > 1) return false;
-      }
-    }
+    for_each_message(tree, [&](Rank from, Rank to) {
+      is_direct = is_direct && paths.links(from, to).size() == 1;
+    });
   }
-  return true;
+  return is_direct;
+}
+
+using GrowTrees = std::function<TreePacking(double seconds_per_byte)>;
+
+/// Equally heavy trees beside weighted ones, where messages pass several links or trees are many.
+void add_whole(Packings& packed, Packer& packer, int equal_trees, const GrowTrees& grown) {
+  const double time = packed.packing.seconds_per_byte;
+  TreePacking other = grown(time);
+  const double others_time =
+      other.trees.empty() ? std::numeric_limits<double>::infinity() : other.seconds_per_byte;
+  const bool suffices =
+      others_time <= time * (1 + grown_tolerance) && std::ssize(other.trees) <= few_grown_trees;
+  const double effort = suffices ? effort_for_fewer : 1;
+  packed.whole = packer.pack_whole(time, whole_tolerance, equal_trees, effort);
+  const double enough = time * (1 + whole_tolerance);
+  const bool is_better =
+      packed.whole.seconds_per_byte > enough
+          ? others_time < packed.whole.seconds_per_byte
+          : others_time <= enough && other.trees.size() < packed.whole.trees.size();
+  if (is_better) std::swap(packed.whole, other);
+  if (other.trees.size() < packed.whole.trees.size() && !other.trees.empty()) {
+    packed.fewer.push_back(std::move(other));
+  }
+}
+
+// As a schedule of a large vector plays it.
+Seconds time_of_large(const Topology& topology, const RoutedPacking& routed) {
+  constexpr Bytes large{1 << 30};
+  return pipelining_for(topology.with_ways(routed.ways), routed.packing, large).time;
+}
+
+RoutedPacking with_message_ways(const Topology& topology, TreePacking packing) {
+  RoutedPacking made{.packing = std::move(packing)};
+  made.ways = message_ways(topology, made.packing.trees);
+  made.packing.seconds_per_byte =
+      seconds_per_byte(topology.with_ways(made.ways), made.packing.trees);
+  return made;
+}
+
+// Of each pair the way that carries most.
+Ways main_ways(Ways ways) {
+  for (auto& [pair, of_pair] : ways) {
+    Way most = *std::ranges::max_element(of_pair, {}, &Way::share);
+    most.share = 1;
+    of_pair.assign(1, std::move(most));
+  }
+  return ways;
 }
 
 }  // namespace
@@ -273,17 +316,15 @@ Packings pack_trees(const Topology& topology, CollectiveKind goal, double target
         topology, goal, time, whole_tolerance,
         equal_trees > 0 ? equal_trees : std::max(most_grown_trees, topology.hosts()));
   };
-  if (topology.hosts() > most_programmed_ranks) {
+  const bool is_large = topology.hosts() > most_programmed_ranks;
+  const bool are_cabled = topology.vertices() == topology.hosts();
+  if (is_large || (are_cabled && topology.hosts() > most_cabled_ranks)) {
     TreePacking large = grown(target);
-    const bool is_better =
-        !large.trees.empty() &&
-        (!is_even || large.seconds_per_byte < even.seconds_per_byte * (1 - whole_tolerance));
-    if (is_better) return beside_even(std::move(large));
-    if (is_even) return {std::move(even), {}};
-  } else if (topology.hosts() > most_cabled_ranks && topology.vertices() == topology.hosts()) {
-    TreePacking large = grown(target);
-    const bool suffices = large.seconds_per_byte <= target * (1 + grown_tolerance);
-    if (!large.trees.empty() && suffices) return beside_even(std::move(large));
+    double most = std::numeric_limits<double>::infinity();
+    if (is_even) most = even.seconds_per_byte * (1 - whole_tolerance);
+    if (!is_large) most = target * (1 + grown_tolerance);
+    if (!large.trees.empty() && large.seconds_per_byte < most) return beside_even(std::move(large));
+    if (is_large && is_even) return {std::move(even), {}};
   }
   Packer packer(topology, goal);
   Packings packed;
@@ -297,23 +338,7 @@ Packings pack_trees(const Topology& topology, CollectiveKind goal, double target
   if (packed.packing.seconds_per_byte > worth_whole && !packer.shares_trees()) return packed;
   const bool are_many = std::ssize(packed.packing.trees) > most_weighted_trees;
   if (equal_trees > 0 || are_many || !is_direct(topology, packed.packing)) {
-    const double time = packed.packing.seconds_per_byte;
-    TreePacking other = grown(time);
-    const double others_time =
-        other.trees.empty() ? std::numeric_limits<double>::infinity() : other.seconds_per_byte;
-    const bool suffices =
-        others_time <= time * (1 + grown_tolerance) && std::ssize(other.trees) <= few_grown_trees;
-    const double effort = suffices ? effort_for_fewer : 1;
-    packed.whole = packer.pack_whole(time, whole_tolerance, equal_trees, effort);
-    const double enough = time * (1 + whole_tolerance);
-    const bool is_better =
-        packed.whole.seconds_per_byte > enough
-            ? others_time < packed.whole.seconds_per_byte
-            : others_time <= enough && other.trees.size() < packed.whole.trees.size();
-    if (is_better) std::swap(packed.whole, other);
-    if (other.trees.size() < packed.whole.trees.size() && !other.trees.empty()) {
-      packed.fewer.push_back(std::move(other));
-    }
+    add_whole(packed, packer, equal_trees, grown);
   }
   const double found =
       packed.whole.trees.empty() ? packed.packing.seconds_per_byte : packed.whole.seconds_per_byte;
@@ -325,34 +350,6 @@ Packings pack_trees(const Topology& topology, CollectiveKind goal, double target
   }
   return packed;
 }
-
-namespace {
-
-// As a schedule of a large vector plays it.
-Seconds time_of_large(const Topology& topology, const RoutedPacking& routed) {
-  constexpr Bytes large{1 << 30};
-  return pipelining_for(topology.with_ways(routed.ways), routed.packing, large).time;
-}
-
-RoutedPacking with_message_ways(const Topology& topology, TreePacking packing) {
-  RoutedPacking made{.packing = std::move(packing)};
-  made.ways = message_ways(topology, made.packing.trees);
-  made.packing.seconds_per_byte =
-      seconds_per_byte(topology.with_ways(made.ways), made.packing.trees);
-  return made;
-}
-
-// Of each pair the way that carries most.
-Ways main_ways(Ways ways) {
-  for (auto& [pair, of_pair] : ways) {
-    Way most = *std::ranges::max_element(of_pair, {}, &Way::share);
-    most.share = 1;
-    of_pair.assign(1, std::move(most));
-  }
-  return ways;
-}
-
-}  // namespace
 
 RoutedPacking pack_with_ways(const Topology& topology, CollectiveKind goal, double target,
                              int equal_trees, double enough) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes 56 networks that are in no list: random ones, and damaged, uneven and larger kin of those in tests.
+"""Writes 60 networks that are in no list: random ones, and damaged, uneven and larger kin of those in tests; the last four are large.
 
     networks.py FOLDER [SEED]
 
@@ -167,6 +167,26 @@ def random_clusters(rng, count):
     return links
 
 
+def rings(rng, ranks):
+    """Two random rings through all ranks, each cable of one of three rates."""
+    links = {}
+    for _ in range(2):
+        order = rng.sample(range(ranks), ranks)
+        for a, b in zip(order, order[1:] + order[:1]):
+            join(links, f"g{a}", f"g{b}", links.get((f"g{a}", f"g{b}"), 0) + rng.choice([25, 50, 100]))
+    return links
+
+
+def uneven_rails(rng, count):
+    """Boxes of 8 GPUs, of which no two adapters need be alike."""
+    links = {}
+    for box in range(count):
+        for i in range(8):
+            join(links, f"g{box * 8 + i}", f"s_nv{box}", 450)
+            join(links, f"g{box * 8 + i}", f"s_rail{i}", rng.choice([20, 25, 37.5, 50]))
+    return links
+
+
 def main():
     rng = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 7)
     star = {}
@@ -202,6 +222,9 @@ def main():
         networks[f"rand_clus_{i}"] = random_clusters(rng, 3 + i // 2)
         networks[f"rand_und_{i}"] = random_cables(rng, 7 + 2 * i, i)
         networks[f"rand_dir_{i}"] = random_one_way(rng, 5 + 2 * i)
+    for ranks in (250, 500, 1000):
+        networks[f"rings_{ranks}"] = rings(rng, ranks)
+    networks["rails_1024_uneven"] = uneven_rails(rng, 128)
     for name, links in networks.items():
         write(name, links)
 
