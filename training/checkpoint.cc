@@ -146,6 +146,17 @@ std::map<std::int64_t, std::string> files_in(const std::string& folder) {
   return files;
 }
 
+// What a process left that was killed while it wrote, or whose disk refused even to remove it.
+void remove_unfinished(const std::string& folder) {
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(folder, failed)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(fmt::format(".{}", prefix)) && is_unfinished_output(name)) {
+      fs::remove(entry.path(), failed);
+    }
+  }
+}
+
 }  // namespace
 
 std::string encode_checkpoint(const TrainingPlan& plan, const TrainingState& state) {
@@ -229,6 +240,8 @@ CheckpointFolder::CheckpointFolder(std::string path, int keep)
 
 void CheckpointFolder::save(std::string_view file, std::int64_t step) const {
   make_folder(path_);
+  // First, for the disk may have no room for both.
+  remove_unfinished(path_);
   const std::string name = fmt::format("{}{:09}{}", prefix, step, suffix);
   write_file(fmt::format("{}/{}", path_, name), file);
   std::map<std::int64_t, std::string> files = files_in(path_);
@@ -236,13 +249,6 @@ void CheckpointFolder::save(std::string_view file, std::int64_t step) const {
   while (std::ssize(files) > keep_) {
     fs::remove(files.begin()->second, failed);
     files.erase(files.begin());
-  }
-  // What a process left that was killed while it wrote.
-  for (const auto& entry : fs::directory_iterator(path_, failed)) {
-    const std::string other = entry.path().filename().string();
-    if (other.starts_with(fmt::format(".{}", prefix)) && is_unfinished_output(other)) {
-      fs::remove(entry.path(), failed);
-    }
   }
 }
 

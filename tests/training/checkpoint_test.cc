@@ -111,6 +111,14 @@ TEST_F(CheckpointTest, TheLatestFileIsFoundAndOldOnesGo) {
   EXPECT_EQ(files, 2) << "and nothing half-written";
 }
 
+TEST_F(CheckpointTest, WhatAKilledProcessLeftMakesRoomBeforeTheNextIsWritten) {
+  const std::string left = path_ + "/.step-000000009.safetensors.unfinished.1.2";
+  std::ofstream(left) << "half";
+  std::filesystem::create_directory(path_ + "/step-000000010.safetensors");
+  EXPECT_THROW(CheckpointFolder(path_).save("content", 10), Unavailable);
+  EXPECT_FALSE(std::filesystem::exists(left));
+}
+
 TEST_F(CheckpointTest, AFolderThatCannotBeWrittenIsNamed) {
   std::ofstream(path_ + "/file") << "x";
   EXPECT_THAT([&] { CheckpointFolder(path_ + "/file").save("content", 1); },
