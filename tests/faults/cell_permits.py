@@ -1,4 +1,4 @@
-"""What a machine must permit for a fault to be played on it, found out by trying it."""
+"""Faults of disks, and what a machine must permit for a fault to be played on it, by trying."""
 import os
 import subprocess
 import tempfile
@@ -9,6 +9,15 @@ from cell_network import CellNetwork
 def mount_disk(folder):
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", str(folder)], check=True,
                    capture_output=True, text=True)
+
+
+def fill_disk(folder):
+    try:
+        with open(folder / "filler", "ab", buffering=0) as filler:
+            while True:
+                filler.write(bytes(1024))
+    except OSError:
+        pass
 
 
 def disk_refusal():

@@ -23,7 +23,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
 from cell_network import CellNetwork  # noqa: E402
-from cell_permits import mount_disk, refusal  # noqa: E402
+from cell_permits import fill_disk, mount_disk, refusal  # noqa: E402
 from cell_run import CellRun, named_rank  # noqa: E402
 from free_ports import free_ports  # noqa: E402
 from matrix_table import matrix_parser, play_matrix  # noqa: E402
@@ -218,7 +218,7 @@ class Play:
             time.sleep(self.options.pause)
             self.signal_victim(signal.SIGCONT)
         elif fault == "disk" and moment != "start":
-            self.fill_disk()
+            fill_disk(self.run.folder / "disk")
         elif fault == "clock":
             for seconds in (3600, -3600):
                 self.run.folder.joinpath("jump").write_text(f"{seconds}\n")
@@ -241,16 +241,7 @@ class Play:
         mount_disk(folder)
         self.after.append(["umount", "-l", str(folder)])
         if self.cell.moment == "start":
-            self.fill_disk()
-
-    def fill_disk(self):
-        try:
-            with open(self.run.folder / "disk" / "filler", "wb") as filler:
-                for _ in range(1000):
-                    filler.write(bytes(1024))
-                    filler.flush()
-        except OSError:
-            return
+            fill_disk(folder)
 
     # The end.
 

@@ -18,11 +18,12 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
-from cell_permits import disk_refusal, mount_disk, preload_refusal  # noqa: E402
+from cell_permits import disk_refusal, fill_disk, mount_disk, preload_refusal  # noqa: E402
 from cell_run import CellRun  # noqa: E402
 from matrix_table import matrix_parser, play_matrix  # noqa: E402
 
@@ -61,6 +62,8 @@ class Play:
         self.problems = []
         self.took = 0.0
         self.disk = self.run.folder / "disk"
+        self.filling = None
+        self.is_over = threading.Event()
 
     def play(self):
         try:
@@ -86,6 +89,7 @@ class Play:
             self.problems += [f"left behind: {thing}" for thing in self.run.left_behind()
                               if not (killed and "unfinished" in thing)]
         finally:
+            self.stop_filling()
             for pid in self.run.marked():
                 os.kill(pid, signal.SIGKILL)
             subprocess.run(["umount", "-l", str(self.disk)], check=False, capture_output=True)
@@ -123,15 +127,16 @@ class Play:
                 return
             time.sleep(0.002)
 
+    def keep_disk_full(self):
+        """What is freed by removing an old checkpoint, too."""
+        while not self.is_over.wait(0.002):
+            fill_disk(self.disk)
+
     def strike_disk(self):
         if self.cell.fault == "full":
-            try:
-                with open(self.disk / "filler", "wb") as filler:
-                    for _ in range(1000):
-                        filler.write(bytes(1024))
-                        filler.flush()
-            except OSError:
-                pass
+            fill_disk(self.disk)
+            self.filling = threading.Thread(target=self.keep_disk_full)
+            self.filling.start()
         elif self.cell.fault == "readonly":
             for _ in range(500):  # not while a checkpoint is being written
                 done = subprocess.run(["mount", "-o", "remount,ro", str(self.disk)], check=False,
@@ -155,8 +160,14 @@ class Play:
                     return
         self.problems.append(f"there is no {kind} {index}")
 
+    def stop_filling(self):
+        self.is_over.set()
+        if self.filling:
+            self.filling.join()
+
     def heal(self):
-        (self.disk / "filler").unlink(missing_ok=True) if self.cell.fault == "full" else None
+        self.stop_filling()
+        (self.disk / "filler").unlink(missing_ok=True)
         if self.cell.fault == "readonly":
             subprocess.run(["mount", "-o", "remount,rw", str(self.disk)], check=False)
 
