@@ -187,16 +187,8 @@ bool is_equal(const Fraction& a, const Fraction& b) {
 
 /// 2 (groups - 1) vectors over what enters all groups.
 Fraction gossip_bound(const CapacityGraph& graph, const std::vector<std::vector<Vertex>>& groups) {
-  std::vector<int> group_of(graph.vertices, -1);
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    for (const Vertex v : groups[g]) group_of[v] = static_cast<int>(g);
-  }
-  WideInteger entering = 0;
-  for (const CapacityArc& arc : graph.arcs) {
-    if (group_of[arc.to] >= 0 && group_of[arc.to] != group_of[arc.from]) entering += arc.capacity;
-  }
   return reduced(static_cast<WideInteger>(2 * (groups.size() - 1)) * 1'000'000'000,
-                 entering * graph.unit);
+                 graph.entering(groups) * graph.unit);
 }
 
 /// The ranks, each alone or in groups that faster links than any between them join, at the rate at

@@ -139,12 +139,6 @@ class RatioSearch {
   std::vector<bool> members_;
 };
 
-std::int64_t sum_of_capacities(const CapacityGraph& graph) {
-  std::int64_t sum = 0;
-  for (const CapacityArc& arc : graph.arcs) sum += arc.capacity;
-  return sum;
-}
-
 template <class Amount>
 ThroughputBound search_ratio(const CapacityGraph& graph) {
   RatioSearch<Amount> search(graph);
@@ -153,10 +147,6 @@ ThroughputBound search_ratio(const CapacityGraph& graph) {
   const WideInteger rate = static_cast<WideInteger>(graph.ranks) * graph.unit * worst.leaving;
   return {reduced(worst.ranks * bytes_of_gigabyte, rate), shorter_side(search.members(), false),
           static_cast<std::int64_t>(reduced(worst.ranks, worst.leaving).denominator)};
-}
-
-bool fits_words(const CapacityGraph& graph) {
-  return static_cast<double>(sum_of_capacities(graph)) * graph.ranks < 4.6e18;
 }
 
 /// Whether whole numbers of trees, floor(capacity * numerator / denominator) of them on every link,
@@ -191,7 +181,7 @@ BindingCut shorter_side(const std::vector<bool>& members, bool entering) {
 
 ThroughputBound all_gather_bound(const CapacityGraph& graph) {
   require_ranks(graph);
-  return fits_words(graph) ? search_ratio<std::int64_t>(graph) : search_ratio<WideInteger>(graph);
+  return graph.fits_words() ? search_ratio<std::int64_t>(graph) : search_ratio<WideInteger>(graph);
 }
 
 std::vector<std::vector<Vertex>> binding_groups(const CapacityGraph& graph) {
@@ -200,8 +190,8 @@ std::vector<std::vector<Vertex>> binding_groups(const CapacityGraph& graph) {
     search.run();
     return search.groups();
   };
-  return fits_words(graph) ? find(RatioSearch<std::int64_t>(graph))
-                           : find(RatioSearch<WideInteger>(graph));
+  return graph.fits_words() ? find(RatioSearch<std::int64_t>(graph))
+                            : find(RatioSearch<WideInteger>(graph));
 }
 
 ThroughputBound reduce_scatter_bound(const CapacityGraph& graph) {
@@ -256,7 +246,7 @@ ThroughputBound weakest_allreduce_bound(const CapacityGraph& graph) {
     bool entering;
   };
   const int before = graph.vertices;
-  const std::int64_t all = sum_of_capacities(graph);
+  const std::int64_t all = graph.sum_of_capacities();
   const auto flow_to_those_before = [&](const CapacityGraph& arcs) {
     MaxFlow<std::int64_t> flow(graph.vertices + 1);
     for (int rank = 0; rank < graph.ranks; ++rank) flow.add_arc(rank, before);

@@ -14,6 +14,8 @@
 namespace collbench {
 namespace {
 
+constexpr double most_of_words = 4.6e18;  // 2^62
+
 void sort_by_ends(std::vector<CapacityArc>& arcs) {
   std::sort(arcs.begin(), arcs.end(), [](const CapacityArc& a, const CapacityArc& b) {
     return std::pair{a.from, a.to} < std::pair{b.from, b.to};
@@ -37,15 +39,36 @@ bool CapacityGraph::is_bidirectional() const {
   return std::equal(arcs.begin(), arcs.end(), turned.arcs.begin(), turned.arcs.end(), same);
 }
 
+std::int64_t CapacityGraph::sum_of_capacities() const {
+  std::int64_t sum = 0;
+  for (const CapacityArc& arc : arcs) sum += arc.capacity;
+  return sum;
+}
+
+bool CapacityGraph::fits_words(int times) const {
+  return static_cast<double>(sum_of_capacities()) * ranks * times < most_of_words;
+}
+
+WideInteger CapacityGraph::entering(const std::vector<std::vector<Vertex>>& groups) const {
+  std::vector<int> group_of(vertices, -1);
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    for (const Vertex v : groups[g]) group_of[v] = static_cast<int>(g);
+  }
+  WideInteger sum = 0;
+  for (const CapacityArc& arc : arcs) {
+    if (group_of[arc.to] >= 0 && group_of[arc.to] != group_of[arc.from]) sum += arc.capacity;
+  }
+  return sum;
+}
+
 CapacityGraph capacity_graph(const Topology& topology) {
-  constexpr double most = 4.6e18;  // 2^62
   std::map<std::pair<Vertex, Vertex>, std::int64_t> by_ends;
   double all = 0;
   for (std::size_t i = 0; i < topology.links().size(); ++i) {
     const Link& link = topology.links()[i];
     const double rate = topology.capacity(static_cast<LinkId>(i));
     all += rate;
-    require(rate >= 1 && all < most,
+    require(rate >= 1 && all < most_of_words,
             fmt::format("topology {}: the rates of links must be at least 1 byte per second each "
                         "and below 2^62 together; {} has {:.6g}",
                         topology.name(), topology.link_name(static_cast<LinkId>(i)), rate));

@@ -33,6 +33,11 @@ struct CapacityGraph {
   CapacityGraph reversed() const;
   /// Whether every arc has a partner of its capacity in the other direction.
   bool is_bidirectional() const;
+  std::int64_t sum_of_capacities() const;
+  /// Whether the sum of all capacities, `times` over for each rank, is below 2^62.
+  bool fits_words(int times = 1) const;
+  /// What enters these groups, which are disjoint, from outside of each.
+  WideInteger entering(const std::vector<std::vector<Vertex>>& groups) const;
 };
 
 /// All hosts of the topology are ranks. Throws InvalidArgument for a link slower than one byte per

@@ -12,13 +12,13 @@
 namespace collbench {
 namespace {
 
-/// Capacity between groups, of one direction, over their number less one.
+/// What enters all groups over their number less one.
 struct Ratio {
-  WideInteger capacity = 0;
+  WideInteger entering = 0;
   WideInteger joints = 1;
 };
 
-/// For a ratio c / j, the groups S of least sum of F(S) = j * (capacity leaving S) - 2 c. A vector
+/// For a ratio e / j, the groups S of least sum of F(S) = j * (capacity leaving S) - e. A vector
 /// x with x(S) <= F(S) for every set, each entry as large as those before it allow, has that sum,
 /// and its tight sets are the groups.
 template <class Amount>
@@ -90,7 +90,7 @@ class GroupSearch {
     }
     flow_.set_capacity(of_ranks_[rank].member, all_others + 1);
     const Amount cut = flow_.solve(source(), sink(), all_others + 1);
-    return price[rank] - 2 * static_cast<Amount>(ratio.capacity) + given + cut;
+    return price[rank] - static_cast<Amount>(ratio.entering) + given + cut;
   }
 
   const CapacityGraph& graph_;
@@ -99,15 +99,7 @@ class GroupSearch {
 };
 
 Ratio ratio_of(const CapacityGraph& graph, const std::vector<std::vector<Vertex>>& groups) {
-  std::vector<std::size_t> group_of(graph.ranks);
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    for (const Vertex v : groups[g]) group_of[v] = g;
-  }
-  Ratio ratio{0, static_cast<WideInteger>(groups.size() - 1)};
-  for (const CapacityArc& arc : graph.arcs) {
-    if (arc.from < arc.to && group_of[arc.from] != group_of[arc.to]) ratio.capacity += arc.capacity;
-  }
-  return ratio;
+  return {graph.entering(groups), static_cast<WideInteger>(groups.size() - 1)};
 }
 
 template <class Amount>
@@ -118,7 +110,7 @@ std::vector<std::vector<Vertex>> search_groups(const CapacityGraph& graph,
     std::vector<std::vector<Vertex>> groups = search.groups_below(least);
     if (groups.size() < 2) return best;
     const Ratio found = ratio_of(graph, groups);
-    if (found.capacity * least.joints >= least.capacity * found.joints) return best;
+    if (found.entering * least.joints >= least.entering * found.joints) return best;
     least = found;
     best = std::move(groups);
   }
@@ -129,12 +121,9 @@ std::vector<std::vector<Vertex>> search_groups(const CapacityGraph& graph,
 std::vector<std::vector<Vertex>> weakest_groups(const CapacityGraph& graph,
                                                 std::vector<std::vector<Vertex>> known) {
   assert(graph.ranks >= 2 && graph.vertices == graph.ranks && graph.is_bidirectional());
-  double all = 0;
-  for (const CapacityArc& arc : graph.arcs) all += static_cast<double>(arc.capacity);
-  constexpr double most_of_words = 1e18;
-  return all * graph.ranks * 4 < most_of_words
-             ? search_groups<std::int64_t>(graph, std::move(known))
-             : search_groups<WideInteger>(graph, std::move(known));
+  constexpr int sums = 16;  // of entries and prices, each at most twice all capacity for each rank
+  return graph.fits_words(sums) ? search_groups<std::int64_t>(graph, std::move(known))
+                                : search_groups<WideInteger>(graph, std::move(known));
 }
 
 }  // namespace collbench
