@@ -4,13 +4,13 @@
 #include <iostream>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "bench/records/environment.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "core/error.h"
 #include "core/input_file.h"
+#include "core/json.h"
 #include "core/parse.h"
 #include "transports/world/backend.h"
 
@@ -52,7 +52,7 @@ nlohmann::json to_json(const std::vector<Finding>& findings,
                        const Environment& environment) {
   nlohmann::json document;
   document["environment"] = environment;
-  document["gpus"] = nlohmann::json::parse(gpus_json(gpus));
+  document["gpus"] = parse_json<nlohmann::json>(gpus_json(gpus));
   for (const BackEndState& state : states) {
     document["backends"].push_back({{"name", state.name},
                                     {"summary", state.summary},
@@ -66,7 +66,7 @@ nlohmann::json to_json(const std::vector<Finding>& findings,
                                     {"health", names[static_cast<int>(finding.health)]},
                                     {"advice", finding.advice}});
     if (finding.cause == nullptr) continue;
-    document["causes"].push_back(nlohmann::json::parse(cause_json(cause_of(finding))));
+    document["causes"].push_back(parse_json<nlohmann::json>(cause_json(cause_of(finding))));
   }
   document["verdict"] = is_unhealthy(findings) ? "unhealthy" : "healthy";
   return document;
@@ -112,7 +112,7 @@ int run_doctor(const Settings& settings) {
   const GpuReport gpus = look_for_gpus();
   for (Finding& finding : judge_gpus(gpus)) findings.push_back(std::move(finding));
   if (settings.flag("json") || format == "json") {
-    std::cout << to_json(findings, states, gpus, environment).dump(2) << '\n';
+    std::cout << json_text(to_json(findings, states, gpus, environment), 2) << '\n';
   } else {
     print_report(findings, states, gpus, environment);
   }

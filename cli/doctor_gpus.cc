@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/doctor.h"
 #include "core/environment_variable.h"
 #include "core/error.h"
+#include "core/json.h"
 #include "transports/cuda/shared_library.h"
 
 namespace collbench {
@@ -133,7 +133,7 @@ std::string gpus_json(const GpuReport& report) {
                                    {"pci_bus_id", device.pci_bus_id},
                                    {"peers", device.peers}});
   }
-  return document.dump();
+  return json_text(document);
 }
 
 }  // namespace collbench

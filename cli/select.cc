@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "bench/foreign/foreign_tables.h"
 #include "cli/declare.h"
@@ -18,6 +17,7 @@
 #include "cli/select_nodes.h"
 #include "core/error.h"
 #include "core/input_file.h"
+#include "core/json.h"
 #include "core/parse.h"
 #include "heuristics/calibration/fit.h"
 #include "heuristics/calibration/fitted_machine.h"
@@ -303,7 +303,7 @@ void print_json(const Inquiry& inquiry) {
       all.push_back(json_of(*policy, question, inquiry.network));
     }
   }
-  std::cout << (all.size() == 1 ? all.front() : all).dump(2) << '\n';
+  std::cout << json_text(all.size() == 1 ? all.front() : all, 2) << '\n';
 }
 
 /// Of several policies, those that cannot answer say why; one alone fails.

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/exit_code.h"
 #include "cli/output_file.h"
@@ -13,6 +12,7 @@
 #include "cli/train_runs.h"
 #include "cli/train_simulated.h"
 #include "core/error.h"
+#include "core/json.h"
 #include "core/plain_text.h"
 #include "core/suggest.h"
 #include "topologies/specification.h"
@@ -201,8 +201,9 @@ int train_on_network(const Settings& settings) {
   const Samples samples = samples_of(settings, plan);
   const NetworkRun run = train(settings, plan, samples);
   if (settings.text("json") != "-") print(settings, plan, run);
-  write_output(settings.text("json"),
-               [&](std::ostream& out) { out << document_of(settings, plan, run).dump(1) << '\n'; });
+  write_output(settings.text("json"), [&](std::ostream& out) {
+    out << json_text(document_of(settings, plan, run), 1) << '\n';
+  });
   write_output(settings.text("curve"), [&](std::ostream& out) { write_curve(out, run); });
   write_output(settings.text("trace"), [&](std::ostream& out) {
     write_step_trace(out, run.workload, run.step, run.first);

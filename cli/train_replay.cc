@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/exit_code.h"
 #include "cli/isolated_tasks.h"
@@ -15,6 +14,7 @@
 #include "cli/train_runs.h"
 #include "cli/train_simulated.h"
 #include "core/error.h"
+#include "core/json.h"
 #include "core/plain_text.h"
 #include "training/gradient_schedule.h"
 #include "training/mirrored.h"
@@ -97,7 +97,8 @@ void report(const Settings& settings, const ReplayedWorkload& replay,
   }
   table += step_table("#rank", replay_parts, ranks);
   if (settings.text("json") != "-") std::cout << table;
-  write_output(settings.text("json"), [&](std::ostream& out) { out << document.dump(1) << '\n'; });
+  write_output(settings.text("json"),
+               [&](std::ostream& out) { out << json_text(document, 1) << '\n'; });
 }
 
 /// As one of several processes; rank 0 reports.

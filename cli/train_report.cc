@@ -5,9 +5,9 @@
 #include <iostream>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/output_file.h"
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -179,7 +179,7 @@ void report_training(const Settings& settings, const TrainingPlan& plan, const S
   if (json.empty()) return;
   nlohmann::json document = train_document(settings, plan, samples, algorithm, reports);
   for (const auto& [key, value] : further) document[key] = value;
-  write_output(json, [&](std::ostream& out) { out << document.dump(1) << '\n'; });
+  write_output(json, [&](std::ostream& out) { out << json_text(document, 1) << '\n'; });
 }
 
 }  // namespace collbench

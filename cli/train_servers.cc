@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/exit_code.h"
 #include "cli/isolated_tasks.h"
@@ -20,6 +19,7 @@
 #include "cli/train_session.h"
 #include "core/environment_variable.h"
 #include "core/error.h"
+#include "core/json.h"
 #include "core/stop_request.h"
 #include "training/asynchronous/parameter_server.h"
 #include "training/asynchronous/remote_coordinator.h"
@@ -231,7 +231,7 @@ int run_isolated(const Settings& settings) {
     for (int index = 0; index < count; ++index) {
       const nlohmann::json config{{"cluster", cluster},
                                   {"task", {{"type", type}, {"index", index}}}};
-      children.push_back(isolated_child({"TF_CONFIG=" + config.dump()}));
+      children.push_back(isolated_child({"TF_CONFIG=" + json_text(config)}));
     }
   }
   const int code = run_task({0, workers, hosts, false}, settings);

@@ -4,7 +4,6 @@
 #include <iostream>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "bench/simulated/all_reduce_costs.h"
 #include "bench/simulated/values.h"
@@ -14,6 +13,7 @@
 #include "cli/train_report.h"
 #include "cli/train_runs.h"
 #include "core/error.h"
+#include "core/json.h"
 #include "core/plain_text.h"
 #include "topologies/specification.h"
 #include "training/simulated/step.h"
@@ -366,8 +366,9 @@ int train_workload(const Settings& settings) {
   write_output(settings.text("trace"), [&](std::ostream& out) {
     write_step_trace(out, played.workload, played.model, played.median());
   });
-  write_output(settings.text("json"),
-               [&](std::ostream& out) { out << document_of(settings, played).dump(1) << '\n'; });
+  write_output(settings.text("json"), [&](std::ostream& out) {
+    out << json_text(document_of(settings, played), 1) << '\n';
+  });
   return exit_ok;
 }
 

@@ -4,7 +4,6 @@
 #include <map>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "bench/reports/diagnosis_report.h"
 #include "cli/declare.h"
@@ -12,6 +11,7 @@
 #include "cli/fit_tables.h"
 #include "cli/measured_files.h"
 #include "core/error.h"
+#include "core/json.h"
 #include "core/plain_text.h"
 #include "core/quantile.h"
 #include "heuristics/calibration/calibration.h"
@@ -120,7 +120,7 @@ void print_json(const HeldOutGroups& groups, const std::vector<HeldOut>& all,
   for (const auto& [name, points] : groups) add(name, points);
   add("all", all);
   if (!sample.empty()) tables.back()["sample"] = sample.substr(2);
-  std::cout << tables.dump(2) << '\n';
+  std::cout << json_text(tables, 2) << '\n';
 }
 
 /// Names of tables without the folder that they share.

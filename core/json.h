@@ -1,11 +1,11 @@
-// Reading JSON of others: what is wrong with it becomes our error. The only includer of what parses
-// JSON, beside those that write it.
+// JSON by nlohmann-json: the only includer of it. Its parser and its writer are compiled once, in
+// json.cc: each takes every other source that calls it a second or two.
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <utility>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -15,32 +15,32 @@ namespace collbench {
 
 inline constexpr int deepest_json = 100;
 
-/// Calls `read` with the parsed text. Throws InvalidArgument, "WHAT: REASON", where the text is no
-/// JSON, is nested deeper than `deepest_json`, holds control characters (names in it reach
-/// terminals), or lacks what `read` asks for.
+/// Json: nlohmann::json or nlohmann::ordered_json. Throws its parse_error if the text is no JSON.
+template <typename Json>
+Json parse_json(std::string_view text);
+/// The same, but its is_discarded() is true if the text is no JSON.
+template <typename Json>
+Json try_parse_json(std::string_view text);
+
+/// On one line, or with `indent` spaces a level. What is not UTF-8 (a host name, a path) is
+/// replaced by U+FFFD.
+std::string json_text(const nlohmann::json& value, int indent = -1);
+std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
+
+/// Throws InvalidArgument, "WHAT: REASON", where JSON of others is nested deeper than
+/// `deepest_json` or holds control characters: names in it reach terminals.
+void require_plain_json(std::string_view text, std::string_view what);
+
+/// Calls `read` with the parsed text. Throws InvalidArgument, "WHAT: REASON", where the text is not
+/// plain or no JSON, or lacks what `read` asks for.
 template <typename Json, typename Read>
 auto read_json(std::string_view text, std::string_view what, Read&& read) {
+  require_plain_json(text, what);
   const auto refuse = [&](const std::string& reason) {
     return InvalidArgument(std::string(what) + ": " + reason);
   };
-  // All others are written as they are or have no effect; ESC and the like are 00 to 1f, and 80 to
-  // 9f, which may stand there as they are.
-  for (const std::string_view start : {"\\u001", "\\u0000", "\\u007f", "\\u008", "\\u009"}) {
-    const std::size_t at = text.find(start);
-    if (at != text.npos) {
-      throw refuse("a control character, " + std::string(text.substr(at, 6)) + ", stands in it");
-    }
-  }
-  for (std::size_t at = 0; (at = text.find('\xc2', at)) < text.size() - 1; ++at) {
-    if ((static_cast<unsigned char>(text[at + 1]) & 0xe0U) != 0x80) continue;
-    throw refuse("a control character, " + printable(text.substr(at, 2)) + ", stands in it");
-  }
-  // What follows a value follows its depth on the stack.
-  if (deeper_than(text, deepest_json)) {
-    throw refuse(fmt::format("it is nested deeper than {} levels", deepest_json));
-  }
   try {
-    return read(Json::parse(text));
+    return read(parse_json<Json>(text));
   } catch (const nlohmann::json::parse_error& error) {
     throw refuse("no JSON: " + library_reason(error));
   } catch (const nlohmann::json::exception& error) {

@@ -7,9 +7,9 @@
 #include <limits>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json.h"
 
 static_assert(std::endian::native == std::endian::little, "elements are stored little endian");
 
@@ -81,7 +81,7 @@ class SafetensorsReader {
     const std::string_view text = file_.substr(length_bytes, length);
     data_ = file_.substr(length_bytes + length);
     check(text.starts_with('{'), "its header does not begin with '{'");
-    json header = json::parse(text, nullptr, false);
+    json header = try_parse_json<json>(text);
     check(header.is_object(), "its header is not JSON");
     return header;
   }
@@ -162,7 +162,7 @@ std::string encode_safetensors(const SafeTensors& content) {
     header[tensor->name] = {
         {"dtype", name_of(tensor->type)}, {"shape", tensor->shape}, {"data_offsets", {begin, end}}};
   }
-  std::string text = header.is_null() ? "{}" : header.dump();
+  std::string text = header.is_null() ? "{}" : json_text(header);
   text.resize((text.size() + 7) / 8 * 8, ' ');
   const std::uint64_t length = text.size();
   std::string file(length_bytes, '\0');

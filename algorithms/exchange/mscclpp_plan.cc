@@ -10,11 +10,11 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "algorithms/exchange/msccl_program.h"
 #include "algorithms/resolve.h"
 #include "core/error.h"
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -365,7 +365,7 @@ std::string to_mscclpp_json(const Schedule& schedule, CollectiveKind kind,
   for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
     plan["gpus"].push_back(PlanOfGpu(schedule, kind, rank, share_memory, blocks, slots).json());
   }
-  return plan.dump() + "\n";
+  return json_text(plan) + "\n";
 }
 
 }  // namespace collbench

@@ -127,7 +127,8 @@ MeasuredTable read_rccl_json(std::string_view text, const std::string& file) {
       const SortedJson& entry = document[i];
       const std::string place = fmt::format("{}: [{}]", file, i);
       if (entry.at("name") != "AllReduce") {
-        table.notes.push_back(fmt::format("{} is {}, no all-reduce", place, entry["name"].dump()));
+        table.notes.push_back(
+            fmt::format("{} is {}, no all-reduce", place, json_text(entry["name"])));
         continue;
       }
       MeasuredTime row = mean_of("rccl");

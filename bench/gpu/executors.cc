@@ -11,10 +11,10 @@
 #include <random>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "algorithms/registry.h"
 #include "core/error.h"
+#include "core/json.h"
 #include "core/quantile.h"
 #include "transports/cuda/cuda_world.h"
 #include "transports/cuda/device_commands.h"
@@ -133,7 +133,7 @@ std::vector<Point> points() {
 
 void write(const std::string& file, const Json& document) {
   std::ofstream out(file);
-  out << document.dump(1) << '\n';
+  out << json_text(document, 1) << '\n';
   if (!out.flush()) throw InvalidArgument("cannot write " + file);
 }
 

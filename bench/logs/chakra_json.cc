@@ -4,12 +4,12 @@
 #include <optional>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "bench/logs/log_json.h"
 #include "bench/logs/log_readers.h"
 #include "bench/logs/rank_graph.h"
 #include "core/error.h"
+#include "core/json.h"
 #include "core/plain_text.h"
 
 namespace collbench {
@@ -64,7 +64,7 @@ std::int64_t number_of(const json& value, std::int64_t otherwise) {
 
 std::string text_of(const json& value) {
   if (value.is_string()) return printable(value.get<std::string>());
-  return value.is_number() ? value.dump() : std::string();
+  return value.is_number() ? json_text(value) : std::string();
 }
 
 /// Types by name in the jsonizer's form, by number in the feeder's.

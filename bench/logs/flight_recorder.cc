@@ -9,12 +9,12 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "bench/logs/log_json.h"
 #include "bench/logs/log_readers.h"
 #include "bench/logs/pickle.h"
 #include "core/error.h"
+#include "core/json.h"
 #include "core/plain_text.h"
 
 namespace collbench {
@@ -167,8 +167,7 @@ class FlightReader {
     const json& group = config->at(name);
     found->second = ranks_in_text(text_at(group, "ranks"));
     if (group.is_object() && group.contains("ranks") && group["ranks"].is_array()) {
-      found->second =
-          ranks_in_text(group["ranks"].dump(-1, ' ', false, json::error_handler_t::replace));
+      found->second = ranks_in_text(json_text(group["ranks"]));
     }
     std::sort(found->second.begin(), found->second.end());
     return found->second;

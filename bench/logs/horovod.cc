@@ -9,11 +9,11 @@
 #include <string_view>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "bench/logs/log_json.h"
 #include "bench/logs/log_readers.h"
 #include "core/error.h"
+#include "core/json.h"
 #include "core/parse.h"
 
 namespace collbench {

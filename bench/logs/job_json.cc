@@ -4,9 +4,9 @@
 #include <ostream>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "bench/logs/job_report.h"
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -213,14 +213,14 @@ void write_job_json(std::ostream& out, const JobReport& report) {
   Json found = Json::array();
   for (const FoundCause& one : report.verdict.causes) {
     names.push_back(one.cause->name);
-    found.push_back(Json::parse(cause_json(one)));
+    found.push_back(parse_json<Json>(cause_json(one)));
   }
   json["causes"] = std::move(names);
   json["found"] = std::move(found);
   json["communicators"] = communicators_of(report);
   json["left_out"] = job.left_out;
   json["notes"] = job.notes;
-  out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+  out << json_text(json, 2) << '\n';
 }
 
 }  // namespace collbench

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "bench/reports/text.h"
 #include "bench/simulated/all_reduce_costs.h"
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -128,7 +128,7 @@ std::string replay_json(const std::vector<ReplayedStep>& steps) {
                     {"exposed_ms", step.times.exposed.count() * 1e3},
                     {"step_ms", step.times.whole.count() * 1e3}});
   }
-  return rows.dump(1) + '\n';
+  return json_text(rows, 1) + '\n';
 }
 
 }  // namespace collbench

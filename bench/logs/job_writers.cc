@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "bench/logs/job_report.h"
 #include "bench/logs/operations.h"
+#include "core/json.h"
 #include "core/output_file.h"
 
 namespace collbench {
@@ -61,7 +61,7 @@ std::string inspector_line(const JobLog& job, const LogRecord& record, const std
                        {"hostname", host},
                        {"pid", rank_in_job}}},
                      {"coll_perf", std::move(performance)}};
-  return line.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+  return json_text(line) + '\n';
 }
 
 Json recorder_entry(const JobLog& job, const LogRecord& record, std::size_t number) {
@@ -130,8 +130,7 @@ void write_flight_recorder_files(const JobLog& job, const std::string& folder) {
       entries.push_back(recorder_entry(job, *record, entries.size()));
     }
     const Json dump = {{"version", "2.10"}, {"pg_config", groups}, {"entries", entries}};
-    write_file(fmt::format("{}/fr_rank_{}.json", folder, rank),
-               dump.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n');
+    write_file(fmt::format("{}/fr_rank_{}.json", folder, rank), json_text(dump) + '\n');
   }
 }
 

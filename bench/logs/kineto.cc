@@ -12,11 +12,11 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "bench/logs/log_json.h"
 #include "bench/logs/log_readers.h"
 #include "core/error.h"
+#include "core/json.h"
 #include "core/plain_text.h"
 
 namespace collbench {
@@ -44,7 +44,7 @@ class KinetoReader {
     if (info.contains("pg_config") && info["pg_config"].is_array()) {
       for (const json& group : info["pg_config"]) {
         if (group.is_object() && group.contains("ranks")) {
-          members_[text_at(group, "pg_name")] = ranks_in_text(group["ranks"].dump());
+          members_[text_at(group, "pg_name")] = ranks_in_text(json_text(group["ranks"]));
         }
       }
     }

@@ -9,11 +9,11 @@
 #include <map>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "bench/logs/log_json.h"
 #include "bench/logs/log_readers.h"
 #include "core/error.h"
+#include "core/json.h"
 #include "core/plain_text.h"
 
 namespace collbench {
@@ -100,7 +100,7 @@ class ProfilerReader {
     record.algorithm = job_.word(text_at(traced.args, "Algorithm"));
     record.protocol = job_.word(text_at(traced.args, "Protocol"));
     const std::string hash =
-        traced.args.contains("CommHash") ? traced.args["CommHash"].dump() : std::string("0");
+        traced.args.contains("CommHash") ? json_text(traced.args["CommHash"]) : std::string("0");
     record.communicator = job_.communicator(hash, "", 0);
     job_.records.push_back(record);
     if (text_at(traced.args, "Algorithm") == "RING") learn_ranks(record, traced.sent_bytes);

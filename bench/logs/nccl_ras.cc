@@ -3,11 +3,10 @@
 #include <optional>
 #include <set>
 
-#include <nlohmann/json.hpp>
-
 #include "bench/logs/log_json.h"
 #include "bench/logs/log_readers.h"
 #include "core/error.h"
+#include "core/json.h"
 #include "core/parse.h"
 #include "core/plain_text.h"
 

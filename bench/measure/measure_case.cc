@@ -131,9 +131,9 @@ Measurement measure_case(const Case& point, const Sampling& sampling, RankContex
 }
 
 std::string case_order(const Case& point, const Sampling& sampling) {
-  return SortedJson{{"case", to_json(point)},
-                    {"sampling", written_fields<SortedJson>(sampling, sampling_fields())}}
-      .dump();
+  return json_text(
+      SortedJson{{"case", to_json(point)},
+                 {"sampling", written_fields<SortedJson>(sampling, sampling_fields())}});
 }
 
 std::string carry_out_case(RankContext& context, const WorldSpec&, const std::string& order) {

@@ -4,10 +4,10 @@
 #include <string_view>
 
 #include <benchmark/benchmark.h>
-#include <nlohmann/json.hpp>
 
 #include "bench/logs/json_members.h"
 #include "bench/logs/log_readers.h"
+#include "core/json.h"
 
 namespace collbench {
 namespace {

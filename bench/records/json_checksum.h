@@ -2,7 +2,6 @@
 // and a bit that flips must not become a result.
 //
 // It is that of the values, whatever wrote them down last: keys sorted, numbers to 17 digits.
-// Templates of the library's type, so that this header does without it.
 #pragma once
 
 #include <cmath>
@@ -15,6 +14,7 @@
 
 #include "core/crc32c.h"
 #include "core/error.h"
+#include "core/json.h"
 
 namespace collbench {
 
@@ -51,7 +51,7 @@ void append_plainly(const Json& value, std::string& text) {
     for (const Json& inner : value) append_plainly(inner, text);
     text += ';';
   } else {  // null also for what is not finite, as it is written
-    text += value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    text += json_text(value);
   }
 }
 

@@ -1,8 +1,7 @@
 // Structs as objects of JSON, by one table of their members for writing and reading.
 //
-// Templates of the library's type, so that this header does without it. nlohmann-json cuts off what
-// is no whole number ("1.5") and what is out of range ("1e30"), which would change a measurement
-// silently; here it is refused.
+// nlohmann-json cuts off what is no whole number ("1.5") and what is out of range ("1e30"), which
+// would change a measurement silently; here it is refused.
 #pragma once
 
 #include <cmath>
@@ -19,6 +18,7 @@
 
 #include "bench/records/case.h"
 #include "core/error.h"
+#include "core/json.h"
 
 namespace collbench {
 
@@ -31,7 +31,7 @@ void read_whole(const Json& value, Integer& into) {
       value.is_number_unsigned()
           ? std::in_range<Integer>(value.template get<Unsigned>())
           : value.is_number_integer() && std::in_range<Integer>(value.template get<Signed>());
-  if (value.is_number()) require(fits, value.dump() + " is no whole number in range");
+  if (value.is_number()) require(fits, json_text(value) + " is no whole number in range");
   into = value.template get<Integer>();
 }
 

@@ -81,11 +81,6 @@ std::span<const JsonField<Exact>> exact_fields() {
   return fields;
 }
 
-// Text that is not UTF-8 (a host name, a path) must not lose a measurement.
-std::string dump(const Json& value, int indent = -1) {
-  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
-}
-
 Json record_value(const Record& record) {
   const Measurement& measured = record.measurement;
   Json value = {{"case", case_value(record.point)},
@@ -202,7 +197,7 @@ Environment environment_of(const Json& file) {
 
 constexpr std::string_view not_records = "not a record file of collbench";
 
-// The outermost `levels` of a value: dump() follows whatever depth a file has, on the stack.
+// The outermost `levels` of a value: json_text() follows whatever depth a file has, on the stack.
 Json shallow(const Json& value, int levels) {
   if (value.is_primitive()) return value;
   if (!value.is_object() || levels == 0) return "...";
@@ -215,7 +210,8 @@ Json shallow(const Json& value, int levels) {
 Record record_at(const Json& value, std::size_t place) {
   const auto where = [&] {
     std::string text = "record " + std::to_string(place);
-    if (value.is_object() && value.contains("case")) text += " " + dump(shallow(value["case"], 2));
+    if (value.is_object() && value.contains("case"))
+      text += " " + json_text(shallow(value["case"], 2));
     return text + ": ";
   };
   try {
@@ -247,7 +243,7 @@ RecordFile records_of_lines(const std::string& text) {
 
 }  // namespace
 
-std::string to_json(const Record& record) { return dump(record_value(record)); }
+std::string to_json(const Record& record) { return json_text(record_value(record)); }
 
 std::string to_json(const RecordFile& file) {
   std::vector<std::string> lines;
@@ -256,16 +252,16 @@ std::string to_json(const RecordFile& file) {
 }
 
 std::string records_json(const Environment& environment, const std::vector<std::string>& records) {
-  std::string text = dump(head_value(environment), 1);
+  std::string text = json_text(head_value(environment), 1);
   text.replace(text.rfind("\n}"), 2, ",\n \"records\": [");
   return text +
          fmt::format("{}{}\n]\n}}\n", records.empty() ? "" : "\n", fmt::join(records, ",\n"));
 }
 
-std::string to_json(const Case& point) { return dump(case_value(point)); }
+std::string to_json(const Case& point) { return json_text(case_value(point)); }
 
 std::string environment_line(const Environment& environment) {
-  return dump(head_value(environment));
+  return json_text(head_value(environment));
 }
 
 Record record_from_json(const std::string& text) {
@@ -277,9 +273,8 @@ Case case_from_json(const std::string& text) { return read_json<Json>(text, not_
 RecordFile records_from_json(const std::string& text) {
   // The single object is indented, so its first line alone is no JSON; a lone environment line is.
   const std::string first = text.substr(0, text.find('\n'));
-  if (Json::accept(first) && !Json::parse(first).contains("records")) {
-    return records_of_lines(text);
-  }
+  const Json line = try_parse_json<Json>(first);
+  if (!line.is_discarded() && !line.contains("records")) return records_of_lines(text);
   return read_json<Json>(text, not_records, [&](const Json& value) {
     RecordFile file{environment_of(value), {}};
     for (const Json& record : value.at("records")) {

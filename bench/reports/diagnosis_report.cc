@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "bench/reports/text.h"
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -76,7 +76,7 @@ nlohmann::ordered_json json_of(const Diagnosis& diagnosis) {
                {"thresholds", Json::array()},
                {"notes", diagnosis.notes}};
   for (const FoundCause& found : diagnosis.causes) {
-    json["causes"].push_back(Json::parse(cause_json(found)));
+    json["causes"].push_back(parse_json<Json>(cause_json(found)));
   }
   for (const JudgedSize& size : diagnosis.sizes) {
     json["sizes"].push_back({{"bytes", size.bytes.count},
@@ -151,7 +151,7 @@ void write_diagnoses_json(std::ostream& out, const std::vector<Diagnosis>& diagn
     }
   }
   json["causes"] = names;
-  out << json.dump(2) << '\n';
+  out << json_text(json, 2) << '\n';
 }
 
 void write_diagnoses_csv(std::ostream& out, const std::vector<Diagnosis>& diagnoses) {

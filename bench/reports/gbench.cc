@@ -4,10 +4,9 @@
 #include <map>
 #include <ostream>
 
-#include <nlohmann/json.hpp>
-
 #include "bench/reports/formats.h"
 #include "bench/reports/text.h"
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -54,7 +53,7 @@ class GbenchReporter final : public Reporter {
   }
 
   void end(const RunSummary& /*summary*/) override {
-    out_ << document_.dump(2) << '\n' << std::flush;
+    out_ << json_text(document_, 2) << '\n' << std::flush;
   }
 
  private:

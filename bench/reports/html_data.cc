@@ -4,7 +4,6 @@
 #include <map>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "bench/records/json_fields.h"
 #include "bench/records/report.h"
@@ -13,6 +12,7 @@
 #include "bench/reports/html_report.h"
 #include "bench/reports/text.h"
 #include "bench/verdicts/verdict.h"
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -243,7 +243,7 @@ std::string page_data(const HtmlReport& report) {
       {"notes", report.notes},
       {"comparison",
        report.comparison == nullptr ? Json(nullptr) : comparison_value(*report.comparison)}};
-  const std::string text = data.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string text = json_text(data);
   std::string escaped;
   escaped.reserve(text.size());
   for (const char c : text) {

@@ -4,9 +4,9 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -20,7 +20,7 @@ class TraceWriter {
   void event(const Json& event) {
     if (!first_) out_ << ",\n";
     first_ = false;
-    out_ << event.dump();
+    out_ << json_text(event);
   }
 
   void slice(const std::string& name, Rank rank, std::int64_t id, Seconds begin, Seconds end,
@@ -36,7 +36,7 @@ class TraceWriter {
   }
 
   void end(const Json& metadata) {
-    out_ << "\n],\"displayTimeUnit\":\"ns\",\"otherData\":" << metadata.dump() << "}\n";
+    out_ << "\n],\"displayTimeUnit\":\"ns\",\"otherData\":" << json_text(metadata) << "}\n";
   }
 
  private:

@@ -65,7 +65,7 @@ Json verdict_value(const Verdict& verdict, const GateRule& rule) {
     changes.push_back({{"metric", change.metric}, {"base", change.base}, {"head", change.head}});
   }
   return {{"name", verdict.name},
-          {"case", Json::parse(to_json(verdict.point))},
+          {"case", parse_json<Json>(to_json(verdict.point))},
           {"outcome", to_string(verdict.outcome)},
           {"fails", fails(verdict, rule)},
           {"exact", verdict.exact},
@@ -83,7 +83,7 @@ Json verdict_value(const Verdict& verdict, const GateRule& rule) {
 Verdict verdict_of(const Json& value) {
   Verdict verdict;
   value.at("name").get_to(verdict.name);
-  verdict.point = case_from_json(value.at("case").dump());
+  verdict.point = case_from_json(json_text(value.at("case")));
   verdict.outcome = parse_outcome(value.at("outcome").get<std::string>());
   value.at("exact").get_to(verdict.exact);
   value.at("metric").get_to(verdict.metric);
@@ -164,7 +164,7 @@ std::string to_json(const Comparison& comparison) {
   value.update(written_fields<Json>(comparison, comparison_fields()));
   value["verdicts"] = std::move(verdicts);
   add_checksum(value);
-  return value.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(value, 1) + "\n";
 }
 
 Comparison comparison_from_json(const std::string& text) {

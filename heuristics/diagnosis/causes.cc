@@ -1,8 +1,8 @@
 #include "heuristics/diagnosis/causes.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "core/json.h"
 #include "core/suggest.h"
 
 namespace collbench {
@@ -129,10 +129,13 @@ std::string describe_markdown(const FoundCause& found) {
 std::string cause_json(const FoundCause& found) {
   // What was seen may be a name out of a log, in any encoding.
   const Cause& cause = *found.cause;
-  return nlohmann::ordered_json{
-      {"cause", cause.name},  {"title", cause.title}, {"seen", found.seen},  {"means", cause.means},
-      {"check", cause.check}, {"sure", found.sure},   {"fault", cause.fault}}
-      .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return json_text(nlohmann::ordered_json{{"cause", cause.name},
+                                          {"title", cause.title},
+                                          {"seen", found.seen},
+                                          {"means", cause.means},
+                                          {"check", cause.check},
+                                          {"sure", found.sure},
+                                          {"fault", cause.fault}});
 }
 
 }  // namespace collbench

@@ -1,7 +1,7 @@
 // Tables of choices for programs: JSON, and a C++ header.
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "core/json.h"
 #include "heuristics/exports/export_rules.h"
 
 namespace collbench {
@@ -58,7 +58,7 @@ std::string export_json(const SelectionTable& table) {
       {"machine", table.machine},           {"type", to_string(table.type)},
       {"op", to_string(table.op)},          {"asked_from_bytes", table.first.count},
       {"asked_to_bytes", table.last.count}, {"scales", std::move(scales)}};
-  return all.dump(2, ' ', true, ordered_json::error_handler_t::replace) + '\n';
+  return json_text(all, 2) + '\n';
 }
 
 std::string export_cpp(const SelectionTable& table) {

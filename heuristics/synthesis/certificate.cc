@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "heuristics/synthesis/allreduce_bound.h"
 
 namespace collbench {
@@ -108,7 +108,7 @@ std::string to_json(const Certificate& certificate) {
   }
   if (halves) json["reduce_scatter_all_gather_seconds_per_GB"] = to_string(*halves);
   if (weakest) json["single_cut_seconds_per_GB"] = to_string(*weakest);
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 std::string to_text(const Certificate& certificate) {

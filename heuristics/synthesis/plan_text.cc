@@ -8,11 +8,11 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "algorithms/exchange/mscclpp_plan.h"
 #include "algorithms/verify.h"
 #include "core/error.h"
+#include "core/json.h"
 #include "heuristics/synthesis/degraded.h"
 #include "heuristics/synthesis/packed_schedule.h"
 #include "heuristics/synthesis/rank_paths.h"
@@ -143,7 +143,7 @@ std::string steps_text(const SynthesisedPlan& plan) {
 
 std::string to_json(const Certificate& certificate, const SynthesisedPlan* plan,
                     const BesidePlan& beside) {
-  auto json = nlohmann::ordered_json::parse(to_json(certificate));
+  auto json = parse_json<nlohmann::ordered_json>(to_json(certificate));
   if (beside.whole != nullptr) {
     json["whole_seconds_per_GB"] = to_string(beside.whole->bound.seconds_per_gigabyte);
     json["times_of_whole"] = times_of(certificate, *beside.whole);
@@ -161,7 +161,7 @@ std::string to_json(const Certificate& certificate, const SynthesisedPlan* plan,
                          {"cut_off_by", dead.apart}};
     if (!dead.is_known) json["dead_link"] = nullptr;
   }
-  if (plan == nullptr) return json.dump(2) + "\n";
+  if (plan == nullptr) return json_text(json, 2) + "\n";
   if (plan->packing.late.empty()) {
     json["reached_seconds_per_GB"] = plan->packing.seconds_per_byte * 1e9;
     json["share_of_bound"] = plan->share();
@@ -191,7 +191,7 @@ std::string to_json(const Certificate& certificate, const SynthesisedPlan* plan,
                      {"refuted", steps.refuted},
                      {"left_open", steps.left_open}};
   }
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 std::string plan_text(const SynthesisedPlan& plan, Bytes bytes) {

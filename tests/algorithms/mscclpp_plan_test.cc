@@ -12,10 +12,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "algorithms/registry.h"
 #include "core/error.h"
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -31,7 +31,7 @@ std::uint64_t contribution(int rank, int chunk, int launch) {
 
 class MscclppModel {
  public:
-  explicit MscclppModel(const std::string& text) : plan_(json::parse(text)) {
+  explicit MscclppModel(const std::string& text) : plan_(parse_json<json>(text)) {
     gpus_.resize(plan_["gpus"].size());
     for (std::size_t rank = 0; rank < gpus_.size(); ++rank) start(static_cast<int>(rank));
   }
@@ -258,8 +258,10 @@ TEST(MscclppPlanTest, HalvesAreInPlaceInTheWholeVector) {
 
 TEST(MscclppPlanTest, PairsOfNodesUseAPort) {
   const Schedule ring = make_schedule(parse_algorithm_spec("ring"), 4);
-  const auto inside = json::parse(to_mscclpp_json(ring, CollectiveKind::all_reduce, nodes_of(4)));
-  const auto apart = json::parse(to_mscclpp_json(ring, CollectiveKind::all_reduce, nodes_of(2)));
+  const auto inside =
+      parse_json<json>(to_mscclpp_json(ring, CollectiveKind::all_reduce, nodes_of(4)));
+  const auto apart =
+      parse_json<json>(to_mscclpp_json(ring, CollectiveKind::all_reduce, nodes_of(2)));
   EXPECT_EQ(inside["gpus"][0]["channels"].size(), 1U);
   EXPECT_EQ(apart["gpus"][0]["channels"].size(), 2U);
 }

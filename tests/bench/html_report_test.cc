@@ -5,10 +5,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "tests/bench/report_records.h"
 #include "tests/bench/report_verdicts.h"
+
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -30,8 +31,8 @@ std::string page_of(const HtmlReport& report) {
 }
 
 TEST(PageDataTest, ARowHasTheFiguresOfItsRecord) {
-  const auto data =
-      nlohmann::json::parse(page_data(report_of({scripted_record("ring", 8, {1 << 20}, 100'000)})));
+  const auto data = parse_json<nlohmann::json>(
+      page_data(report_of({scripted_record("ring", 8, {1 << 20}, 100'000)})));
   const auto& row = data["rows"][0];
   EXPECT_EQ(data["words"][row[1].get<std::size_t>()], "ring");
   EXPECT_EQ(row[4], 8);
@@ -48,7 +49,7 @@ TEST(PageDataTest, SeriesNameTheirBackEndsWhereTheseDifferAndAlgorithmsHaveTheir
   library.point.backend = "mpi";
   const std::vector<Record> records = {scripted_record("ring", 8, {1 << 20}, 100'000), elsewhere,
                                        library};
-  const auto data = nlohmann::json::parse(page_data(report_of(records)));
+  const auto data = parse_json<nlohmann::json>(page_data(report_of(records)));
   const auto contender = [&](std::size_t row) {
     return data["words"][data["rows"][row].back().get<std::size_t>()];
   };
@@ -63,7 +64,7 @@ TEST(PageDataTest, WhatIsNotKnownIsNullAndSkippedCasesSayWhy) {
   Record skipped = scripted_record("mpi", 2, {1024}, 1);
   skipped.measurement = {};
   skipped.skipped = "no mpirun";
-  const auto data = nlohmann::json::parse(page_data(report_of({skipped})));
+  const auto data = parse_json<nlohmann::json>(page_data(report_of({skipped})));
   EXPECT_TRUE(data["rows"][0][13].is_null());
   EXPECT_THAT(data["words"].dump(), HasSubstr("no mpirun"));
 }
@@ -129,7 +130,7 @@ TEST(PageDataTest, TextThatIsNotUtf8DoesNotSpoilThePage) {
 TEST(PageDataTest, ManySamplesAreThinnedEvenly) {
   std::vector<Record> records(200, scripted_record("ring", 2, {1024}, 1000));
   for (Record& record : records) record.measurement.latency_ns.assign(20'000, 1000);
-  const auto data = nlohmann::json::parse(page_data(report_of(records)));
+  const auto data = parse_json<nlohmann::json>(page_data(report_of(records)));
   std::size_t samples = 0;
   for (const auto& row : data["rows"]) {
     EXPECT_EQ(row[12], 20'000);  // n is that of the record
@@ -145,7 +146,7 @@ TEST(PageDataTest, VerdictsComeWorstFirst) {
       scripted_comparison({scripted_verdict("fine", VerdictOutcome::same, 1.0),
                            scripted_verdict("slow", VerdictOutcome::slower, 1.2)});
   report.comparison = &comparison;
-  const auto data = nlohmann::json::parse(page_data(report));
+  const auto data = parse_json<nlohmann::json>(page_data(report));
   EXPECT_EQ(data["comparison"]["verdicts"][0]["name"], "slow");
   EXPECT_EQ(data["comparison"]["verdicts"][0]["fails"], true);
   EXPECT_EQ(data["comparison"]["counts"]["same"], 1);

@@ -7,7 +7,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "bench/logs/job_files.h"
 #include "bench/logs/job_report.h"
@@ -15,6 +14,7 @@
 #include "bench/logs/log_readers.h"
 #include "core/error.h"
 #include "core/input_file.h"
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -29,7 +29,7 @@ json judged(JobLog job) {
   const JobVerdict verdict = judge_job(job, {});
   std::ostringstream out;
   write_job_json(out, {job, verdict, {}});
-  return json::parse(out.str());
+  return parse_json<json>(out.str());
 }
 
 /// Whether every member of `expected` is in `found`, numbers within 3 % or one unit.
@@ -53,7 +53,7 @@ void expect_like(const json& found, const json& expected, const std::string& pla
 }
 
 TEST(JobLogsTest, EverySampleGetsItsAnswer) {
-  const json expected = json::parse(read_file(samples + "expected.json"));
+  const json expected = parse_json<json>(read_file(samples + "expected.json"));
   EXPECT_EQ(expected.size(), 28U);
   for (const auto& [path, answer] : expected.items()) {
     if (path == "_") continue;

@@ -14,7 +14,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "bench/logs/exposure.h"
 #include "bench/logs/job_files.h"
@@ -25,6 +24,7 @@
 #include "bench/logs/pickle.h"
 #include "bench/logs/rank_graph.h"
 #include "core/input_file.h"
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -99,7 +99,7 @@ TEST(CompletedJsonTest, IsABeginningOfTheWholeWhereverItIsCut) {
       bool cut = false;
       const std::string completed = completed_json(text.substr(0, at), cut);
       EXPECT_EQ(cut, at < text.size()) << at;
-      const OrderedJson read = OrderedJson::parse(completed, nullptr, false);
+      const OrderedJson read = try_parse_json<OrderedJson>(completed);
       ASSERT_FALSE(read.is_discarded()) << text.substr(0, at) << "\n" << completed;
       EXPECT_TRUE(is_beginning(read, whole)) << text.substr(0, at) << "\n" << completed;
       // Nothing that was complete is lost when more of the text is there.
@@ -175,7 +175,7 @@ with open(sys.argv[1] + '/json', 'w') as file: json.dump(value, file)
 )";
   const std::string command = fmt::format("python3 -c \"{}\" {}", script, folder);
   ASSERT_EQ(std::system(command.c_str()), 0);
-  const auto expected = nlohmann::json::parse(read_file(folder + "/json"));
+  const auto expected = parse_json<nlohmann::json>(read_file(folder + "/json"));
   for (int protocol = 2; protocol <= 5; ++protocol) {
     const std::string pickle = read_file(fmt::format("{}/{}", folder, protocol));
     bool cut = true;

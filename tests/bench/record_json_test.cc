@@ -7,11 +7,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "bench/records/record_file.h"
 #include "core/error.h"
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -103,17 +103,17 @@ TEST(RecordJsonTest, TimesOfRanksAreThereForEveryIterationAndRankOrNotAtAll) {
 TEST(RecordJsonTest, UnknownValuesAreNullAndNeverNaN) {
   Record record = skipped_record();
   record.bound = Bound{Seconds{std::numeric_limits<double>::quiet_NaN()}, "unknown"};
-  const Json value = Json::parse(to_json(record));
+  const Json value = parse_json<Json>(to_json(record));
   EXPECT_TRUE(value.at("wrong_elements").is_null());
   EXPECT_TRUE(value.at("summary").is_null());
   EXPECT_TRUE(value.at("bound").at("time_ns").is_null());
   Record instant = full_record();
   instant.measurement.latency_ns = {0, 0};
-  EXPECT_TRUE(Json::parse(to_json(instant)).at("summary").at("busbw_GBps").is_null());
+  EXPECT_TRUE(parse_json<Json>(to_json(instant)).at("summary").at("busbw_GBps").is_null());
 }
 
 TEST(RecordJsonTest, SummaryStandsBesideTheSamples) {
-  const Json summary = Json::parse(to_json(full_record())).at("summary");
+  const Json summary = parse_json<Json>(to_json(full_record())).at("summary");
   EXPECT_EQ(summary.at("samples"), 3);
   EXPECT_EQ(summary.at("median_ns"), 5.0);
   EXPECT_DOUBLE_EQ(summary.at("algbw_GBps").get<double>(), 4096 / 5.0);
@@ -143,7 +143,7 @@ TEST(RecordJsonTest, ADamagedEnvironmentIsRefused) {
 TEST(RecordJsonTest, NumbersThatAreNotWholeOrOutOfRangeAreRefused) {
   const std::string sound = to_json(full_record());
   const auto refusal = [&](const std::string& key, const Json& value) -> std::string {
-    Json changed = Json::parse(sound);
+    Json changed = parse_json<Json>(sound);
     changed.erase("crc32c");
     (key == "workers" ? changed["case"] : changed)[key] = value;
     try {

@@ -5,12 +5,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "tests/bench/report_records.h"
 
 #include "bench/records/record_file.h"
 #include "bench/records/report.h"
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -92,7 +92,7 @@ TEST(CsvReporterTest, HasOneRowPerSampleWhenAsked) {
 nlohmann::json gbench(const std::vector<Record>& records) {
   std::ostringstream text;
   play(*reporter_of("gbench", text), records, {});
-  return nlohmann::json::parse(text.str());
+  return parse_json<nlohmann::json>(text.str());
 }
 
 TEST(GbenchReporterTest, HasWhatComparePyReads) {

@@ -16,5 +16,4 @@ collbench_test(reports
     sweep_test.cc
     trial_test.cc
     verdict_json_test.cc
-  USES bench
-  LINKS nlohmann_json::nlohmann_json)
+  USES bench)

@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "bench/records/record_json.h"
 #include "bench/simulated/files.h"
@@ -11,6 +10,7 @@
 #include "bench/simulated/team.h"
 #include "bench/simulated/values.h"
 #include "core/error.h"
+#include "core/json.h"
 #include "heuristics/calibration/fitted_machine.h"
 #include "heuristics/policies/policy.h"
 #include "topologies/specification.h"
@@ -281,7 +281,7 @@ TEST(ChromeTrace, HoldsEveryMessageWithItsTimes) {
   const auto [scenario, outcome] = play_case(point, binder, 1000);
   std::ostringstream out;
   write_chrome_trace(out, scenario, outcome);
-  const auto trace = nlohmann::json::parse(out.str());
+  const auto trace = parse_json<nlohmann::json>(out.str());
   int begins = 0;
   double last = 0;
   for (const auto& event : trace.at("traceEvents")) {
@@ -299,7 +299,7 @@ TEST(ChromeTrace, SaysWhatItLeftOut) {
       play_case(simulated_case("star:4,1GBps,1us", "ring", 4, 4096), binder, 10);
   std::ostringstream out;
   write_chrome_trace(out, scenario, outcome);
-  EXPECT_EQ(nlohmann::json::parse(out.str()).at("otherData").at("messages_left_out"), 14);
+  EXPECT_EQ(parse_json<nlohmann::json>(out.str()).at("otherData").at("messages_left_out"), 14);
 }
 
 TEST(SimulatedFiles, LinksCarryWhatTheScheduleSends) {

@@ -1,15 +1,15 @@
 // Rank tests and change points against figures of SciPy, and their properties.
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "bench/verdicts/statistics_changes.h"
 #include "bench/verdicts/statistics_ranks.h"
 #include "core/error.h"
+#include "core/input_file.h"
+#include "core/json.h"
 #include "core/quantile.h"
 #include "core/random.h"
 
@@ -23,8 +23,7 @@ constexpr double tolerance = 1e-9;
 
 const Json& figures() {
   static const Json all = [] {
-    std::ifstream file(COLLBENCH_SOURCE_DIR "/tests/bench/statistics_figures.json");
-    return Json::parse(file);
+    return parse_json<Json>(read_file(COLLBENCH_SOURCE_DIR "/tests/bench/statistics_figures.json"));
   }();
   return all;
 }

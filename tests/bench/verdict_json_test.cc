@@ -3,12 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "tests/bench/report_verdicts.h"
 #include "tests/core/flipped_bits.h"
 
 #include "core/error.h"
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -47,7 +47,7 @@ TEST(ComparisonJsonTest, ReadBackItIsTheSame) {
 
 TEST(ComparisonJsonTest, AnOpenIntervalIsNullAndReadBackAsOpen) {
   const std::string text = to_json(everything());
-  EXPECT_TRUE(nlohmann::json::parse(text)["verdicts"][1]["ratio"]["high"].is_null());
+  EXPECT_TRUE(parse_json<nlohmann::json>(text)["verdicts"][1]["ratio"]["high"].is_null());
   EXPECT_TRUE(std::isinf(comparison_from_json(text).verdicts[1].ratio->high));
 }
 
@@ -69,7 +69,7 @@ TEST(ComparisonJsonTest, ADamagedOneIsRefused) {
 }
 
 TEST(ComparisonJsonTest, OneOfBeforeThereWereChecksumsIsRead) {
-  auto old = nlohmann::ordered_json::parse(to_json(everything()));
+  auto old = parse_json<nlohmann::ordered_json>(to_json(everything()));
   old.erase("crc32c");
   EXPECT_EQ(to_json(comparison_from_json(old.dump())), to_json(everything()));
   old["headline"] = "edited";
@@ -85,7 +85,7 @@ TEST(ComparisonJsonTest, RefusesOtherVersionsAndOtherFiles) {
     }
     return "";
   };
-  auto other = nlohmann::json::parse(to_json(everything()));
+  auto other = parse_json<nlohmann::json>(to_json(everything()));
   other["schema_version"] = 7;
   EXPECT_THAT(message_of(other.dump()), HasSubstr("schema version 7; this collbench reads 1"));
   EXPECT_THAT(message_of("{}"), HasSubstr("not a comparison of collbench"));

@@ -6,8 +6,7 @@ collbench_test(verdicts
     compare_test.cc
     history_test.cc
     statistics_test.cc
-  USES bench
-  LINKS nlohmann_json::nlohmann_json)
+  USES bench)
 target_compile_definitions(collbench_verdicts_test PRIVATE
   COLLBENCH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 

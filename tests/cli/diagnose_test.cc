@@ -1,9 +1,10 @@
 // `collbench diagnose`: verdicts, causes, exit codes and formats, with and without --topo.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "tests/cli/invoke.h"
+
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -22,7 +23,7 @@ class DiagnoseTest : public testing::Test {
     all.insert(all.end(), arguments.begin(), arguments.end());
     const CommandOutcome outcome = invoke(folder_, all);
     EXPECT_EQ(outcome.code, code) << outcome.err;
-    return nlohmann::json::parse(outcome.out);
+    return parse_json<nlohmann::json>(outcome.out);
   }
   RunFolder folder_;
 };

@@ -1,9 +1,10 @@
 // `collbench logs`: a job's log in full, its forms, its exit codes, and what goes on with it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "tests/cli/invoke.h"
+
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -37,7 +38,7 @@ TEST_F(LogsTest, AFolderOfOneJobIsAnsweredFirst) {
                                "network: healthy: "),
                     HasSubstr("\nlate rank: 2: last in 12 of 12 operations\n"),
                     HasSubstr("(straggler, 99 %)")));
-  const json late = json::parse(out({"logs", samples + "inspector/late_rank", "--json"}));
+  const json late = parse_json<json>(out({"logs", samples + "inspector/late_rank", "--json"}));
   EXPECT_EQ(late["late"], 2);
   EXPECT_EQ(late["network"], "healthy");
 }
@@ -61,7 +62,7 @@ TEST_F(LogsTest, WhatIsWrongIsNamed) {
 }
 
 TEST_F(LogsTest, OnAMachineTheChoiceHasAPredictedTimeAndARegret) {
-  const json found = json::parse(
+  const json found = parse_json<json>(
       out({"logs", samples + "inspector/slow_network", "--topo", "cluster:2xdgx-a100", "--json"}));
   EXPECT_EQ(found["network"], "slow");
   const json& row = found["communicators"][0]["sizes"][1];
@@ -104,7 +105,7 @@ TEST_F(LogsTest, SimulateReplaysTheLogsThemselvesOnOtherNetworksWithOtherAlgorit
                     HasSubstr("\nas recorded"), HasSubstr("with its waiting for other ranks")));
   std::vector<std::string> arguments = replay;
   arguments.insert(arguments.end(), {"--json", "-"});
-  const json steps = json::parse(out(arguments));
+  const json steps = parse_json<json>(out(arguments));
   ASSERT_EQ(steps.size(), 5U);
   const auto ms = [&](std::size_t step, const char* key) { return steps[step][key].get<double>(); };
   // 25 MiB three times and 8 MiB once, transfers alone.
@@ -134,11 +135,11 @@ TEST_F(LogsTest, WritesAPage) {
 TEST_F(LogsTest, WhatRanksDidHereIsReadBackInTwoFormats) {
   out({"run", "--algo", "ring", "-W", "2", "-b", "64K", "-e", "64K", "-n", "8", "-w", "0",
        "--rank-times", "--inject", "late:rank=1:every=1:time=30ms", "--json", "run.json"});
-  EXPECT_EQ(json::parse(out({"logs", "run.json", "--json", "--inspector", "i", "--flight-recorder",
-                             "f"}))["late"],
+  EXPECT_EQ(parse_json<json>(out({"logs", "run.json", "--json", "--inspector", "i",
+                                  "--flight-recorder", "f"}))["late"],
             1);
   for (const char* folder : {"i", "f"}) {
-    const json found = json::parse(out({"logs", folder, "--json"}));
+    const json found = parse_json<json>(out({"logs", folder, "--json"}));
     EXPECT_EQ(found["late"], 1) << folder;
     EXPECT_EQ(found["ops"], 8) << folder;
     EXPECT_EQ(found["bytes"], 8 * 65536) << folder;

@@ -3,10 +3,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 #include <sched.h>
 
 #include "tests/cli/invoke.h"
+
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -43,7 +44,7 @@ TEST_F(ProfileTest, AnUnchangedProgramIsRecordedAndItsLateRankNamed) {
   const CommandOutcome outcome =
       profile({"--json", "--keep", "records"}, {PROFILED_JOB, "8", "65536", "1000", "2", "50000"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  const json report = json::parse(outcome.out);
+  const json report = parse_json<json>(outcome.out);
   EXPECT_EQ(report["late"], 2);
   EXPECT_EQ(report["ops"], 16) << report;
   EXPECT_TRUE(report["transfer_us_by_bytes"].contains("65536")) << report;
@@ -65,7 +66,7 @@ TEST_F(ProfileTest, RanksThatShareAProcessorAreRecordedAsWaitingForIt) {
   const CommandOutcome outcome = profile({"--json"}, {"taskset", "-c", std::to_string(processor),
                                                       PROFILED_JOB, "40", "65536", "3000"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  const json report = json::parse(outcome.out);
+  const json report = parse_json<json>(outcome.out);
   ASSERT_TRUE(report.contains("waiting_held_up")) << report;
   EXPECT_GT(report["waiting_held_up"], 0.1);
 }

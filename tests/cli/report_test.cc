@@ -3,9 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "tests/cli/invoke.h"
+
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -102,8 +103,8 @@ TEST_F(ReportTest, AWrongResultInARecordIsExitCode3AfterAllIsWritten) {
 
 TEST_F(ReportTest, ARecordFileComesBackAsItWas) {
   ASSERT_EQ(report({"real.json", "--json", "again.json"}).code, 0);
-  auto before = nlohmann::json::parse(folder_->read("real.json"));
-  auto after = nlohmann::json::parse(folder_->read("again.json"));
+  auto before = parse_json<nlohmann::json>(folder_->read("real.json"));
+  auto after = parse_json<nlohmann::json>(folder_->read("again.json"));
   ASSERT_EQ(before["records"].size(), after["records"].size());
   for (std::size_t i = 0; i < before["records"].size(); ++i) {
     auto& mine = before["records"][i]["bound"];

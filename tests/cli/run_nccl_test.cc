@@ -6,9 +6,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "tests/cli/invoke.h"
+
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -36,7 +37,7 @@ class RunNcclTest : public testing::Test {
     arguments.insert(arguments.end(), {"--json", "-"});
     const CommandOutcome outcome = run(std::move(arguments), settings);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    return Json::parse(outcome.out);
+    return parse_json<Json>(outcome.out);
   }
   RunFolder folder_;
 };

@@ -6,9 +6,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "tests/cli/invoke.h"
+
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -58,7 +59,7 @@ TEST_F(SelectTest, TablesShowTheCrossovers) {
 }
 
 TEST_F(SelectTest, JsonIsReadByOthers) {
-  const auto json = nlohmann::json::parse(
+  const auto json = parse_json<nlohmann::json>(
       out({"-t", "star:8,100Gbps,5us", "-W", "8", "-p", "ompi,tf2", "--format", "json"}));
   ASSERT_EQ(json.size(), 2U);
   EXPECT_EQ(json[0]["algorithm"], "halving-doubling");
@@ -128,8 +129,8 @@ TEST_F(SelectTest, WhatIsMissingOrWrongIsSaid) {
 TEST_F(SelectTest, SharesOfChosenSizesArePricedAsTheyAre) {
   const auto microseconds = [&](const std::string& counts, const std::string& algorithm) {
     const auto json =
-        nlohmann::json::parse(out({"-t", "star:4,100Gbps,5us", "--collective", "all-gather",
-                                   "--counts", counts, "--available", algorithm, "--json"}));
+        parse_json<nlohmann::json>(out({"-t", "star:4,100Gbps,5us", "--collective", "all-gather",
+                                        "--counts", counts, "--available", algorithm, "--json"}));
     EXPECT_EQ(json["workers"], 4);
     EXPECT_EQ(json["bytes"], 64 << 20);
     EXPECT_EQ(json["counts"].size(), 4U);

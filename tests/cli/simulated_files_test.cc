@@ -6,10 +6,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "tests/cli/background.h"
 #include "tests/cli/invoke.h"
+
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -46,7 +47,7 @@ TEST_F(SimulatedFilesTest, ATraceHasEveryMessageAndTablesHaveLinksAndRanks) {
   const CommandOutcome played =
       simulate({"--trace", "trace.json", "--links", "links.csv", "--ranks", "ranks.csv"});
   ASSERT_EQ(played.code, 0) << played.err;
-  const auto trace = nlohmann::json::parse(folder_.read("trace.json"));
+  const auto trace = parse_json<nlohmann::json>(folder_.read("trace.json"));
   int messages = 0;
   for (const auto& event : trace["traceEvents"]) {
     messages += event["ph"] == "b" && event["name"].get<std::string>().starts_with("round") ? 1 : 0;
@@ -127,7 +128,7 @@ TEST_P(LongSimulationTest, EndsSoonAfterASignal) {
   EXPECT_EQ(run.wait(), 143);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
   EXPECT_THAT(folder_.read("log"), HasSubstr("# ended early after 0 of 1 cases: SIGTERM"));
-  EXPECT_TRUE(nlohmann::json::parse(folder_.read("kept.json"))["records"].empty());
+  EXPECT_TRUE(parse_json<nlohmann::json>(folder_.read("kept.json"))["records"].empty());
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, LongSimulationTest,

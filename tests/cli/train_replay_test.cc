@@ -2,9 +2,10 @@
 // which writes such a workload.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "tests/cli/invoke.h"
+
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -33,7 +34,7 @@ class TrainReplayTest : public testing::Test {
     arguments.insert(arguments.begin(), {"--workload", "./layers.csv", "--json", "out.json"});
     const CommandOutcome outcome = train(arguments);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    return nlohmann::json::parse(folder_.read("out.json"));
+    return parse_json<nlohmann::json>(folder_.read("out.json"));
   }
 
   RunFolder folder_;

@@ -6,10 +6,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "tests/cli/background.h"
 #include "tests/cli/invoke.h"
+
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -49,7 +50,7 @@ class TrainServersTest : public testing::Test {
                                                type + std::to_string(index));
   }
   nlohmann::json document(const std::string& name) {
-    return nlohmann::json::parse(folder_.read(name));
+    return parse_json<nlohmann::json>(folder_.read(name));
   }
   std::string digest_of(const Arguments& further) {
     Arguments all = command(further);

@@ -2,9 +2,10 @@
 // refuses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "tests/cli/invoke.h"
+
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -26,14 +27,14 @@ TEST_F(TrainSimulatedTest, PlaysAStepOfAWorkloadAndWritesItsTrace) {
            "out.json", "--trace", "trace.json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("# resnet50: 25557032 parameters, 161 tensors; 16 workers"));
-  const auto document = nlohmann::json::parse(folder_.read("out.json"));
+  const auto document = parse_json<nlohmann::json>(folder_.read("out.json"));
   EXPECT_EQ(document["workers"], 16);
   EXPECT_NEAR(document["step_ms"].get<double>(),
               document["forward_ms"].get<double>() + document["backward_ms"].get<double>() +
                   document["exposed_communication_ms"].get<double>() +
                   document["optimizer_ms"].get<double>(),
               1e-9);
-  const auto trace = nlohmann::json::parse(folder_.read("trace.json"));
+  const auto trace = parse_json<nlohmann::json>(folder_.read("trace.json"));
   EXPECT_EQ(trace["otherData"]["workers"], 16);
 }
 
@@ -43,7 +44,7 @@ TEST_F(TrainSimulatedTest, AStepIsScaledShardedAndSlowedAsAsked) {
                                "--workers", "4", "--json", "-"});
     const CommandOutcome outcome = run(more);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    return nlohmann::json::parse(outcome.out);
+    return parse_json<nlohmann::json>(outcome.out);
   };
   const auto time = [](const nlohmann::json& report, const char* part) {
     return report[part].get<double>();
@@ -89,7 +90,7 @@ TEST_F(TrainSimulatedTest, PlannedBucketsAreNotSlowerThanFixedRules) {
     const CommandOutcome outcome = run({"--workload", "resnet50", "--topo", "ethernet-25g:32",
                                         "--algo", "ring", "--buckets", rule, "--json", "-"});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    return nlohmann::json::parse(outcome.out)["step_ms"].get<double>();
+    return parse_json<nlohmann::json>(outcome.out)["step_ms"].get<double>();
   };
   const double planned = step("auto");
   for (const char* rule : {"ddp", "ddp-initial", "tf", "tensor"}) EXPECT_LE(planned, step(rule));
@@ -124,7 +125,7 @@ TEST_F(TrainSimulatedTest, BucketsBesideTheBackwardPassShortenRealTrainingAndCha
     words.insert(words.end(), more.begin(), more.end());
     const CommandOutcome outcome = run(words);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    return nlohmann::json::parse(outcome.out)["points"].back();
+    return parse_json<nlohmann::json>(outcome.out)["points"].back();
   };
   const auto one = train({"--buckets", "tf"});
   for (const char* rule : {"ddp", "tf:16K", "tensor", "auto"}) {

@@ -5,9 +5,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "tests/cli/invoke.h"
+
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -29,7 +30,7 @@ TEST_F(TrainTest, TrainsAndReportsEachEpochAndRank) {
                                       "--epochs", "3", "--json", "out.json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("# dense2, 22 parameters; 1024 synthetic samples"));
-  const auto document = nlohmann::json::parse(folder_.read("out.json"));
+  const auto document = parse_json<nlohmann::json>(folder_.read("out.json"));
   ASSERT_EQ(document["epochs"].size(), 3U);
   EXPECT_EQ(document["epochs"][0]["steps"], 32);
   EXPECT_LT(document["epochs"][2]["loss"], document["epochs"][0]["loss"]);
@@ -43,7 +44,7 @@ TEST_F(TrainTest, TheNumberOfWorkersChangesNoResult) {
     const CommandOutcome outcome = run({"--widths", "8,8", "--workers", workers, "--datatype",
                                         "f64", "--steps", "5", "--json", "-"});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    return nlohmann::json::parse(outcome.out)["epochs"][2]["loss"].get<double>();
+    return parse_json<nlohmann::json>(outcome.out)["epochs"][2]["loss"].get<double>();
   };
   EXPECT_NEAR(losses("1"), losses("4"), 1e-12);
 }
@@ -52,7 +53,7 @@ TEST_F(TrainTest, ATraceOfAProcessHasThePartsOfItsSteps) {
   const CommandOutcome outcome = run({"--model", "dense2", "--workers", "2", "--backend", "grpc",
                                       "--steps", "3", "--epochs", "1", "--trace", "steps.json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  const auto trace = nlohmann::json::parse(folder_.read("steps.json"));
+  const auto trace = parse_json<nlohmann::json>(folder_.read("steps.json"));
   EXPECT_EQ(trace["otherData"], (nlohmann::json{{"rank", 0}, {"ranks", 2}, {"steps", 3}}));
   std::map<std::string, int> slices;
   double end = 0;
@@ -73,7 +74,7 @@ TEST_F(TrainTest, StrategiesDifferInWhereTheySumAndNotInWhatTheyLearn) {
                                "5", "--epochs", "2", "--json", "-"});
     const CommandOutcome outcome = run(words);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    return nlohmann::json::parse(outcome.out);
+    return parse_json<nlohmann::json>(outcome.out);
   };
   const auto loss = [](const nlohmann::json& run) {
     return run["epochs"][1]["loss"].get<double>();

@@ -7,10 +7,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "tests/cli/background.h"
 #include "tests/cli/invoke.h"
+
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -44,7 +45,7 @@ class TrainWorkersTest : public testing::Test {
                       [=, this] { return invoke(folder_, command(further), variables); });
   }
   nlohmann::json document(const std::string& name) {
-    return nlohmann::json::parse(folder_.read(name));
+    return parse_json<nlohmann::json>(folder_.read(name));
   }
   /// What `mirrored` trains with two threads, which two processes must train too.
   std::string expected_digest(const Arguments& further = {}) {

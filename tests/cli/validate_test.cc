@@ -2,9 +2,10 @@
 // what was taken to have been played.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "tests/cli/invoke.h"
+
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -30,8 +31,8 @@ TEST_F(ValidateTest, PublishedTablesArePredictedFromMachinesThatWereNotFitted) {
   for (const auto& [table, machine] :
        {std::pair{"aws-p5-nccl.csv", "aws-p5"}, std::pair{"aws-p4de-nccl.csv", "aws-p4d"},
         std::pair{"dgx-a100-nccl.csv", "dgx-a100"}}) {
-    const auto json =
-        nlohmann::json::parse(out({"validate", published + table, "--machine", machine, "--json"}));
+    const auto json = parse_json<nlohmann::json>(
+        out({"validate", published + table, "--machine", machine, "--json"}));
     const nlohmann::json& all = json.back();
     EXPECT_LT(all["median"].get<double>(), 0.15) << table;
     EXPECT_LT(all["p90"].get<double>(), 0.40) << table;
@@ -84,7 +85,7 @@ TEST_F(ValidateTest, SimulateKnowsWhatTheLibraryWouldPlay) {
   const auto time = [](const nlohmann::json& record) {
     return record["latency_ns"].at(0).get<double>();
   };
-  const auto records = nlohmann::json::parse(sizes("nccl,nccl:ring,nvls-tree"))["records"];
+  const auto records = parse_json<nlohmann::json>(sizes("nccl,nccl:ring,nvls-tree"))["records"];
   ASSERT_EQ(records.size(), 3U);
   EXPECT_EQ(time(records[0]), time(records[2])) << "NVLS tree is its choice there";
   EXPECT_GT(time(records[1]), 1.1 * time(records[0]));
@@ -95,7 +96,7 @@ TEST_F(ValidateTest, SimulateKnowsWhatTheLibraryWouldPlay) {
 }
 
 TEST_F(ValidateTest, RingsOverWiresFillAMeshThatRanksInOrderDoNot) {
-  const auto json = nlohmann::json::parse(
+  const auto json = parse_json<nlohmann::json>(
       out({"select", "-t", "mi300x", "-W", "8", "-b", "256M", "-p", "model", "--format", "json"}));
   std::map<std::string, double> expected;
   for (const nlohmann::json& candidate : json["candidates"]) {
@@ -116,7 +117,7 @@ TEST_F(ValidateTest, SelectNamesTheBestChoiceInsideNccl) {
   EXPECT_THAT(text, HasSubstr("; fastest of all it has: "));
   EXPECT_THAT(out({"select", "-t", "star:8,100Gbps,5us", "-W", "8"}),
               Not(HasSubstr("inside NCCL")));
-  const auto json = nlohmann::json::parse(
+  const auto json = parse_json<nlohmann::json>(
       out({"select", "-t", "dgx-h100", "-W", "8", "-b", "64M", "--format", "json"}));
   EXPECT_EQ(json["inside_nccl"]["tuner"]["algorithm"], "nvls");
   EXPECT_GT(json["inside_nccl"]["tuner"]["expected_us"].get<double>(), 0);

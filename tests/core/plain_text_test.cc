@@ -8,10 +8,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/core/refusal.h"
-
-#include "core/json.h"
-
 namespace collbench {
 namespace {
 
@@ -71,39 +67,6 @@ TEST(LibraryReasonTest, HasNoCodesOfTheLibrary) {
     EXPECT_THAT(library_reason(error), HasSubstr("/proc/nonexistent"));
     EXPECT_THAT(library_reason(error), Not(HasSubstr("filesystem error")));
   }
-}
-
-std::string refusal_of_json(const std::string& text) {
-  return refusal([&] {
-    read_json<nlohmann::json>(
-        text, "job.json", [](const nlohmann::json& value) { return value.at("size").get<int>(); });
-  });
-}
-
-TEST(ReadJsonTest, SaysWhereTheTextIsNoJson) {
-  EXPECT_THAT(refusal_of_json("{\n\"size\": ,}"),
-              HasSubstr("job.json: no JSON: parse error at line 2"));
-  EXPECT_EQ(refusal_of_json("{}"), "job.json: key 'size' not found");
-  EXPECT_EQ(refusal_of_json(R"({"size": "x"})"), "job.json: type must be number, but is string");
-  EXPECT_EQ(refusal_of_json(R"({"size": 3})"), "");
-}
-
-TEST(ReadJsonTest, RefusesWhatWouldOverflowTheStack) {
-  const std::string deep = std::string(50'000, '[') + std::string(50'000, ']');
-  EXPECT_EQ(refusal_of_json(deep), "job.json: it is nested deeper than 100 levels");
-  EXPECT_EQ(refusal_of_json(R"({"size": 3, "a": ")" + std::string(200, '[') + "\"}"), "")
-      << "within a string";
-}
-
-TEST(ReadJsonTest, RefusesWhatATerminalWouldObey) {
-  EXPECT_EQ(refusal_of_json(R"({"size": 3, "host": "a\u001b[2J"})"),
-            "job.json: a control character, \\u001b, stands in it");
-  EXPECT_EQ(refusal_of_json(R"({"size": 3, "host": "a\u009B2J"})"),
-            "job.json: a control character, \\u009B, stands in it");
-  EXPECT_EQ(refusal_of_json("{\"size\": 3, \"host\": \"\xc2\x9b\"}"),
-            "job.json: a control character, \\xc2\\x9b, stands in it");
-  EXPECT_EQ(refusal_of_json("{\"size\": 3, \"host\": \"\xc2\xb5\"}"), "");
-  EXPECT_EQ(refusal_of_json(R"({"size": 3, "host": "a\nb\u00e9"})"), "");
 }
 
 }  // namespace

@@ -167,7 +167,8 @@ class Play:
 
     def heal(self):
         self.stop_filling()
-        (self.disk / "filler").unlink(missing_ok=True)
+        if self.cell.fault == "full":
+            (self.disk / "filler").unlink()
         if self.cell.fault == "readonly":
             subprocess.run(["mount", "-o", "remount,rw", str(self.disk)], check=False)
 

@@ -6,12 +6,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "tests/heuristics/played_plans.h"
 
 #include "algorithms/registry.h"
 #include "algorithms/verify.h"
+#include "core/json.h"
 #include "heuristics/calibration/fit.h"
 #include "heuristics/synthesis/certificate.h"
 #include "heuristics/synthesis/packed_schedule.h"
@@ -91,7 +91,7 @@ TEST(AlikeTrees, SmallVectorsArePlayedByFewTreesLargeOnesByThoseThatFillTheLinks
   EXPECT_EQ(trees_of(Bytes{1 << 30}, {}), std::ssize(plan.played().trees));
   const auto share_said = [&](Bytes bytes) {
     const std::string json = to_json(plan.certificate, &plan, {.bytes = bytes});
-    return nlohmann::json::parse(json)["played_share_of_bound"].get<double>();
+    return parse_json<nlohmann::json>(json)["played_share_of_bound"].get<double>();
   };
   plan.message = {};
   EXPECT_DOUBLE_EQ(share_said(Bytes{1 << 30}), plan.share(plan.played()));

@@ -3,9 +3,9 @@
 #include <set>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json.h"
 
 namespace collbench {
 namespace {
@@ -46,7 +46,7 @@ TEST(Causes, AreToldWithWhatWasSeenAndHowSure) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " is not in\n" << text;
   }
   EXPECT_NE(describe_markdown(found).find("(`nvls_off`, 87 %)"), std::string::npos);
-  const auto json = nlohmann::json::parse(cause_json(found));
+  const auto json = parse_json<nlohmann::json>(cause_json(found));
   EXPECT_EQ(json.at("cause"), "nvls_off");
   EXPECT_EQ(json.at("sure"), 0.874);
   EXPECT_EQ(how_sure({&cause("gdr_off"), "", 1}), "certain");

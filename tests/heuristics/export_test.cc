@@ -9,7 +9,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "tests/core/refusal.h"
@@ -127,7 +126,7 @@ TEST(ExportTest, UccAndIntelStringsNameSizesAndTeams) {
 }
 
 TEST(ExportTest, JsonHoldsEveryRule) {
-  const auto json = nlohmann::json::parse(export_json(mpi_table()));
+  const auto json = parse_json<nlohmann::json>(export_json(mpi_table()));
   EXPECT_EQ(json["machine"], "two \"nodes\"");
   EXPECT_EQ(json["scales"][0]["rules"][1]["from_bytes"], 4096);
   EXPECT_EQ(json["scales"][0]["rules"][1]["to_bytes"], 1048575);

@@ -74,7 +74,7 @@ std::string replaced(
     const OrderedJson before = part;
     part =
         conditions(rules, [&](const std::string& algorithm) { return choose(algorithm, before); });
-    return table.dump(1) + "\n";
+    return json_text(table, 1) + "\n";
   });
 }
 

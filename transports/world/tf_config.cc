@@ -5,9 +5,9 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "core/parse.h"
 #include "core/plain_text.h"
 
@@ -41,8 +41,8 @@ int index_of(const json& value, const std::string& what) {
     index = number.value_or(index);
     read = number.has_value();
   }
-  require(read, fmt::format("TF_CONFIG: {} must be a whole number, not {}", what,
-                            value.dump(-1, ' ', false, json::error_handler_t::replace)));
+  require(read,
+          fmt::format("TF_CONFIG: {} must be a whole number, not {}", what, json_text(value)));
   require(index >= 0 && index <= most_tasks,
           fmt::format("TF_CONFIG: {} must be 0 to {}, not {}", what, most_tasks, index));
   return static_cast<int>(index);
@@ -156,7 +156,7 @@ int TfConfig::count(const std::string& job) const {
 TfConfig parse_tf_config(std::string_view text) {
   json document;
   try {
-    document = json::parse(text);
+    document = parse_json<json>(text);
   } catch (const json::exception& error) {
     throw InvalidArgument(fmt::format("TF_CONFIG is not JSON: {}", library_reason(error)));
   }

@@ -8,10 +8,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string dump(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 template <typename Reader>
 auto read(const std::string& line, Reader reader) {
   return read_json<Json>(
@@ -54,27 +50,27 @@ WorldSpec spec_of(const Json& value) {
 }  // namespace
 
 std::string to_line(const Hello& hello) {
-  return dump({{"rank", hello.rank}, {"process", hello.process}, {"token", hello.token}});
+  return json_text(Json{{"rank", hello.rank}, {"process", hello.process}, {"token", hello.token}});
 }
 
 std::string to_line(const Welcome& welcome) {
-  return dump(
-      {{"ranks", welcome.ranks}, {"backend", welcome.backend}, {"control", welcome.control}});
+  return json_text(
+      Json{{"ranks", welcome.ranks}, {"backend", welcome.backend}, {"control", welcome.control}});
 }
 
 std::string to_line(const WorkOrder& order) {
-  return dump({{"spec", spec_value(order.spec)},
-               {"timeout_s", order.timeout.count()},
-               {"text", order.text},
-               {"arena", order.arena}});
+  return json_text(Json{{"spec", spec_value(order.spec)},
+                        {"timeout_s", order.timeout.count()},
+                        {"text", order.text},
+                        {"arena", order.arena}});
 }
 
 std::string to_line(const OrderOutcome& outcome) {
   if (const auto* fault = std::get_if<Fault>(&outcome)) {
-    return dump(
-        {{"fault", static_cast<int>(fault->kind)}, {"rank", fault->rank}, {"what", fault->what}});
+    return json_text(Json{
+        {"fault", static_cast<int>(fault->kind)}, {"rank", fault->rank}, {"what", fault->what}});
   }
-  return dump({{"answer", std::get<std::string>(outcome)}});
+  return json_text(Json{{"answer", std::get<std::string>(outcome)}});
 }
 
 Hello read_hello(const std::string& line) {
