@@ -15,6 +15,7 @@
 #include "tests/heuristics/ompi_rules_reader.h"
 
 #include "core/error.h"
+#include "core/json.h"
 #include "heuristics/exports/export_rules.h"
 #include "heuristics/exports/nccl_plugin/tuner_rules.h"
 #include "heuristics/exports/ompi_rules.h"
