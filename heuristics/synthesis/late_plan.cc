@@ -53,27 +53,30 @@ LatePlan synthesise_late(const Topology& topology, const Delays& delays, Bytes b
       synthesise(network, CollectiveKind::all_reduce, equal_trees), delays, {}, {}, {}, {}};
   late.usual = Seconds{late.plan.packing.seconds_per_byte * size};
   late.after = late.usual;
-  late.at_least = Seconds{seconds_through(topology, last->first) * size};
+  const double bound = late.plan.certificate.bound.seconds_per_gigabyte.value() * size / 1e9;
+  late.at_least = Seconds{std::max(seconds_through(topology, last->first) * size, bound - delay)};
   // What the early part may take is known in times of what follows, which it changes. Beyond some
   // the others are always done; the program would only become ill-conditioned.
-  constexpr double least_times = 1e-3;
-  constexpr double most_times = 1e3;
+  const auto early_time = [delay](double after) {
+    constexpr double least_times = 1e-3;
+    constexpr double most_times = 1e3;
+    return after > 0 ? std::clamp(delay / after, least_times, most_times) : most_times;
+  };
   double after = late.usual.count();
-  for (int i = 0; i < 3; ++i) {
-    const double times =
-        after > 0 ? std::clamp(delay / after, least_times, most_times) : most_times;
-    auto [packing, whole, fewer] = pack_late_trees(topology, {ranks, times}, equal_trees);
-    const TreePacking& played = whole.trees.empty() ? packing : whole;
-    const double early = played.early_seconds_per_byte * size;
-    after = played.seconds_per_byte * size;
-    const double all = after + std::max(0.0, early - delay);
-    if (all >= late.after.count() * (1 - 1e-6)) continue;
-    late.early = Seconds{early};
-    late.after = Seconds{all};
-    late.plan.packing = std::move(packing);
-    late.plan.whole = std::move(whole);
-    late.plan.fewer = std::move(fewer);
+  for (int i = 0; i < 2; ++i) {
+    const LateRanks guess{ranks, early_time(after)};
+    after = pack_late_trees(topology, guess, 0, false).packing.seconds_per_byte * size;
   }
+  auto [packing, whole, fewer] = pack_late_trees(topology, {ranks, early_time(after)}, equal_trees);
+  const TreePacking& played = whole.trees.empty() ? packing : whole;
+  const double early = played.early_seconds_per_byte * size;
+  const double all = played.seconds_per_byte * size + std::max(0.0, early - delay);
+  if (all >= late.usual.count() * (1 - 1e-6)) return late;
+  late.early = Seconds{early};
+  late.after = Seconds{all};
+  late.plan.packing = std::move(packing);
+  late.plan.whole = std::move(whole);
+  late.plan.fewer = std::move(fewer);
   return late;
 }
 

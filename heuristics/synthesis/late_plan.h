@@ -2,8 +2,9 @@
 //
 // A late rank then sends its vector towards the roots, which hold the sums of the others, and the
 // results spread while it still sends: what follows its coming takes the time of one vector over
-// its links, not two. Source: StragglAR (arXiv 2505.23523), whose schedule is for one late rank
-// among equals; here trees do it on any network, for any late ranks.
+// its links, not two. What the others have no time to add up before waits. Source: StragglAR (arXiv
+// 2505.23523), whose schedule is for one late rank among equals that is late enough; here trees do
+// it on any network, for any late ranks and any delay.
 #pragma once
 
 #include <string>
@@ -23,8 +24,8 @@ struct LatePlan {
   Seconds early;     // what the others take before
   Seconds after;     // what follows the last one's coming
   Seconds usual;     // the same with the all-reduce that waits for all
-  Seconds at_least;  // no schedule takes less after it: the last one's vector has to leave it, and
-                     // the sums to enter it
+  Seconds at_least;  // no schedule takes less after it: the last one's vector has to leave it and
+                     // the sums to enter it, and all together takes no less than with none late
   bool adds_up_early() const { return !plan.packing.late.empty(); }
 };
 

@@ -109,14 +109,14 @@ class TreeMoves {
       : of_rank_(static_cast<std::size_t>(packing.ranks)), late_(packing.late) {
     for (const PackedTree& tree : packing.trees) {
       if (late_.empty()) break;
-      for (const int above : heights(tree.reduce, false)) {
+      for (const int above : heights(tree, false)) {
         late_begin_ = std::max(late_begin_, turns + above);
       }
     }
     const int longest = longest_way(packing);
     for (std::size_t slot = 0; slot < layout.trees().size(); ++slot) {
       const PackedTree& tree = packing.trees[layout.trees()[slot]];
-      add(tree, late_.empty() ? sum_rounds(tree, longest) : sums_around_late(tree.reduce),
+      add(tree, late_.empty() ? sum_rounds(tree, longest) : sums_around_late(tree),
           layout.first_chunk(slot));
     }
   }
@@ -164,23 +164,23 @@ class TreeMoves {
   }
 
   /// As sum_rounds(): what late ranks are not needed for as early as it can be, the rest after.
-  std::vector<int> sums_around_late(const std::vector<Rank>& parents) const {
-    const std::vector<bool> is_late = late_edges(parents, late_);
-    std::vector<int> rounds = heights(parents, false);
-    const std::vector<int> late = heights(parents, true);
-    for (std::size_t r = 0; r < parents.size(); ++r) {
-      if (is_late[r] || parents[r] < 0) rounds[r] = late_begin_ + late[r];
+  std::vector<int> sums_around_late(const PackedTree& tree) const {
+    const std::vector<bool> is_late = late_edges(tree, late_);
+    std::vector<int> rounds = heights(tree, false);
+    const std::vector<int> late = heights(tree, true);
+    for (std::size_t r = 0; r < rounds.size(); ++r) {
+      if (is_late[r] || tree.reduce[r] < 0) rounds[r] = late_begin_ + late[r];
     }
     return rounds;
   }
 
   /// Edges below each rank, of those used late or of the others.
-  std::vector<int> heights(const std::vector<Rank>& parents, bool late) const {
-    const std::vector<bool> is_late = late_edges(parents, late_);
-    std::vector<int> height(parents.size(), 0);
-    for (std::size_t r = 0; r < parents.size(); ++r) {
+  std::vector<int> heights(const PackedTree& tree, bool late) const {
+    const std::vector<bool> is_late = late_edges(tree, late_);
+    std::vector<int> height(tree.reduce.size(), 0);
+    for (std::size_t r = 0; r < height.size(); ++r) {
       int above = 0;
-      for (Rank at = static_cast<Rank>(r); at >= 0; at = parents[at]) {
+      for (Rank at = static_cast<Rank>(r); at >= 0; at = tree.reduce[at]) {
         height[at] = std::max(height[at], above);
         if (is_late[at] == late)
           ++above;

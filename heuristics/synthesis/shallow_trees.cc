@@ -75,10 +75,10 @@ class ShallowTrees {
 
 }  // namespace
 
-std::vector<bool> late_edges(const std::vector<Rank>& parents, const std::vector<Rank>& late) {
-  std::vector<bool> is_late(parents.size(), false);
+std::vector<bool> late_edges(const PackedTree& tree, const std::vector<Rank>& late) {
+  std::vector<bool> is_late(tree.reduce.size(), tree.waits);
   for (const Rank rank : late) {
-    for (Rank at = rank; at >= 0 && !is_late[at]; at = parents[at]) is_late[at] = true;
+    for (Rank at = rank; at >= 0 && !is_late[at]; at = tree.reduce[at]) is_late[at] = true;
   }
   return is_late;
 }

@@ -386,12 +386,11 @@ RoutedPacking pack_with_ways(const Topology& topology, CollectiveKind goal, doub
   return is_faster ? spread : made;
 }
 
-Packings pack_late_trees(const Topology& topology, const LateRanks& late, int equal_trees) {
-  require(!late.ranks.empty() && std::ssize(late.ranks) < topology.hosts(),
-          fmt::format("some of the {} ranks are late, and not all", topology.hosts()));
+Packings pack_late_trees(const Topology& topology, const LateRanks& late, int equal_trees,
+                         bool makes_whole) {
   Packer packer(topology, CollectiveKind::all_reduce, late);
   Packings packed{packer.pack(0, lp_tolerance), {}};
-  if (equal_trees > 0 || !is_direct(topology, packed.packing)) {
+  if (makes_whole && (equal_trees > 0 || !is_direct(topology, packed.packing))) {
     packed.whole = packer.pack_whole(packed.packing.seconds_per_byte, whole_tolerance, equal_trees);
   }
   return packed;

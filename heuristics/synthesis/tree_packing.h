@@ -26,16 +26,18 @@ struct PackedTree {
   double weight = 0;            // share of the vector, above 0
   std::vector<Rank> reduce;     // parent of each rank, -1 at the root; empty: does not reduce
   std::vector<Rank> broadcast;  // the same; empty: does not broadcast
+  bool waits = false;           // for late ranks, with all of it
 };
 
 /// Ranks that join an all-reduce late. The others add up before what they can: an edge of a
 /// reduction that has no late rank below it is used early, all others and the broadcast after.
+/// Trees that wait are for what the others have no time for.
 struct LateRanks {
   std::vector<Rank> ranks;  // ascending; empty: none is late
   double early_time = 0;    // what the early part may take, over what follows
 };
 /// Whether the edge from each rank to its parent is used after the late ranks have come.
-std::vector<bool> late_edges(const std::vector<Rank>& parents, const std::vector<Rank>& late);
+std::vector<bool> late_edges(const PackedTree& tree, const std::vector<Rank>& late);
 
 /// Calls use(from, to) for each message of a piece that is copied and added up along the tree.
 template <class Use>
@@ -103,10 +105,11 @@ struct RoutedPacking {
 RoutedPacking pack_with_ways(const Topology& topology, CollectiveKind goal, double target,
                              int equal_trees, double enough);
 
-/// Trees for an all-reduce with late ranks, whose time is what follows when they have come.
-/// Requires late ranks, but not all. Throws InvalidArgument if the others cannot add up without
-/// them.
-Packings pack_late_trees(const Topology& topology, const LateRanks& late, int equal_trees = 0);
+/// Trees for an all-reduce with late ranks, whose time is what follows when they have come; without
+/// `whole` unless it `makes_whole`, which takes longest. Requires late ranks, but not all. Throws
+/// InvalidArgument if the others cannot add up without them.
+Packings pack_late_trees(const Topology& topology, const LateRanks& late, int equal_trees = 0,
+                         bool makes_whole = true);
 
 /// Trees of the fewest hops, one of every root, which share links as evenly as ties allow. Requires
 /// and throws as pack_trees().

@@ -89,6 +89,10 @@ double TreePricer::price(const std::vector<double>& prices) {
     // Of a shared tree the directions of an edge add up to one message.
     return keep(spanning(costs, 0, 1e-9), costs) * (shares_trees() ? 0.5 : 1);
   }
+  return price_every_root(costs);
+}
+
+double TreePricer::price_every_root(const PairCosts& costs) {
   PairCosts turned = costs;
   for (Rank a = 0; a < ranks_; ++a) {
     for (Rank b = 0; b < ranks_; ++b) turned.at(a, b) = costs.at(b, a);
@@ -98,6 +102,7 @@ double TreePricer::price(const std::vector<double>& prices) {
   for (Rank root = 0; root < ranks_; ++root) {
     PackedTree tree;
     tree.root = root;
+    tree.waits = !late_.ranks.empty();
     if (goal_ != CollectiveKind::reduce_scatter) {
       tree.broadcast = cheapest_arborescence(costs, root);
     }
@@ -127,7 +132,7 @@ double TreePricer::price_late(const std::vector<double>& prices) {
   }
   require(std::isfinite(least),
           fmt::format("{}: without the late ranks the others cannot add up", topology_.name()));
-  return least;
+  return std::min(least, price_every_root(costs));
 }
 
 std::vector<Rank> TreePricer::late_reduction(const PairCosts& early, const PairCosts& costs,
@@ -174,7 +179,7 @@ std::vector<Rank> TreePricer::late_reduction(const PairCosts& early, const PairC
 
 TreeLoads TreePricer::late_loads(const PackedTree& tree) const {
   const auto links = static_cast<LinkId>(topology_.links().size());
-  const std::vector<bool> is_late = late_edges(tree.reduce, late_.ranks);
+  const std::vector<bool> is_late = late_edges(tree, late_.ranks);
   std::map<LinkId, double> loads;
   for (Rank r = 0; r < ranks_; ++r) {
     if (r == tree.root) continue;

@@ -79,6 +79,8 @@ class TreePricer {
   bool has_equal_roots() const { return goal_ != CollectiveKind::all_reduce && !shares_trees(); }
   void choose_ways(const std::vector<double>& prices);
   double cost_of(const PackedTree& tree, const PairCosts& costs) const;
+  // The cheapest tree about each root, and what price() returns.
+  double price_every_root(const PairCosts& costs);
   double price_late(const std::vector<double>& prices);
   // Empty if the ranks that are not late cannot add up without the others.
   std::vector<Rank> late_reduction(const PairCosts& early, const PairCosts& costs, Rank root) const;
