@@ -318,8 +318,9 @@ Packings pack_trees(const Topology& topology, CollectiveKind goal, double target
   };
   const bool is_large = topology.hosts() > most_programmed_ranks;
   const bool are_cabled = topology.vertices() == topology.hosts();
+  TreePacking large;
   if (is_large || (are_cabled && topology.hosts() > most_cabled_ranks)) {
-    TreePacking large = grown(target);
+    large = grown(target);
     double most = std::numeric_limits<double>::infinity();
     if (is_even) most = even.seconds_per_byte * (1 - whole_tolerance);
     if (!is_large) most = target * (1 + grown_tolerance);
@@ -331,9 +332,9 @@ Packings pack_trees(const Topology& topology, CollectiveKind goal, double target
   try {
     packed.packing = packer.pack(target, lp_tolerance);
   } catch (const InvalidArgument&) {  // rounding may lead the program in circles
-    TreePacking other = grown(target);
-    if (other.trees.empty()) throw;
-    return beside_even(std::move(other));
+    if (large.trees.empty()) large = grown(target);
+    if (large.trees.empty()) throw;
+    return beside_even(std::move(large));
   }
   if (packed.packing.seconds_per_byte > worth_whole && !packer.shares_trees()) return packed;
   const bool are_many = std::ssize(packed.packing.trees) > most_weighted_trees;
