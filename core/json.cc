@@ -6,33 +6,24 @@ namespace collbench {
 namespace {
 
 template <typename Json>
-Json parsed(std::string_view text, bool throws) {
-  return Json::parse(text, nullptr, throws);
-}
-
-template <typename Json>
 std::string written(const Json& value, int indent) {
   return value.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace
 
-template <>
-nlohmann::json parse_json(std::string_view text) {
-  return parsed<nlohmann::json>(text, true);
+template <typename Json>
+Json parse_json(std::string_view text) {
+  return Json::parse(text);
 }
-template <>
-nlohmann::ordered_json parse_json(std::string_view text) {
-  return parsed<nlohmann::ordered_json>(text, true);
+template <typename Json>
+Json try_parse_json(std::string_view text) {
+  return Json::parse(text, nullptr, false);
 }
-template <>
-nlohmann::json try_parse_json(std::string_view text) {
-  return parsed<nlohmann::json>(text, false);
-}
-template <>
-nlohmann::ordered_json try_parse_json(std::string_view text) {
-  return parsed<nlohmann::ordered_json>(text, false);
-}
+template nlohmann::json parse_json(std::string_view text);
+template nlohmann::ordered_json parse_json(std::string_view text);
+template nlohmann::json try_parse_json(std::string_view text);
+template nlohmann::ordered_json try_parse_json(std::string_view text);
 
 std::string json_text(const nlohmann::json& value, int indent) { return written(value, indent); }
 std::string json_text(const nlohmann::ordered_json& value, int indent) {

@@ -126,6 +126,9 @@ TEST(FloorsTest, LetsIncludesPointDownwardsAndTestsSeeAll) {
 TEST(MachineryTest, KeepsThirdPartyHeadersInTheirFolder) {
   EXPECT_THAT(complaints("machinery", "bench/team.cc", "#include <grpcpp/grpcpp.h>\n"),
               ElementsAre("bench/team.cc:1: bench/team.cc may not include grpcpp/grpcpp.h"));
+  const char* json = "#include <nlohmann/json.hpp>\n";
+  EXPECT_EQ(complaints("machinery", "bench/records/record_json.cc", json).size(), 1U);
+  EXPECT_THAT(complaints("machinery", "core/json.h", json), IsEmpty());
   EXPECT_THAT(complaints("machinery", "transports/mpi/mpi.cc", "#include <mpi.h>\n"), IsEmpty());
   EXPECT_THAT(complaints("machinery", "bench/mpi.cc", "#include <mpi.h>\n"),
               ElementsAre(HasSubstr("bench/mpi.cc may not include mpi.h")));
