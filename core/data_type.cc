@@ -12,17 +12,16 @@ namespace {
 
 struct TypeRow {
   DataType type;
-  int bytes;
   std::array<std::string_view, 4> names;  // the first is ours
 };
 constexpr std::array<TypeRow, 7> type_rows{{
-    {DataType::f16, 2, {"f16", "half", "float16", "fp16"}},
-    {DataType::bf16, 2, {"bf16", "bfloat16", "", ""}},
-    {DataType::f32, 4, {"f32", "float", "float32", "fp32"}},
-    {DataType::f64, 8, {"f64", "double", "float64", "fp64"}},
-    {DataType::i32, 4, {"i32", "int32", "int", ""}},
-    {DataType::i64, 8, {"i64", "int64", "long", ""}},
-    {DataType::u8, 1, {"u8", "uint8", "byte", ""}},
+    {DataType::f16, {"f16", "half", "float16", "fp16"}},
+    {DataType::bf16, {"bf16", "bfloat16", "", ""}},
+    {DataType::f32, {"f32", "float", "float32", "fp32"}},
+    {DataType::f64, {"f64", "double", "float64", "fp64"}},
+    {DataType::i32, {"i32", "int32", "int", ""}},
+    {DataType::i64, {"i64", "int64", "long", ""}},
+    {DataType::u8, {"u8", "uint8", "byte", ""}},
 }};
 constexpr std::array<std::string_view, 5> op_names{"sum", "prod", "min", "max", "avg"};
 constexpr std::array<DataType, 7> types{DataType::f16, DataType::bf16, DataType::f32, DataType::f64,
@@ -32,7 +31,6 @@ constexpr std::array<ReduceOp, 5> ops{ReduceOp::sum, ReduceOp::prod, ReduceOp::m
 
 }  // namespace
 
-int size_of(DataType type) { return type_rows[static_cast<std::size_t>(type)].bytes; }
 std::string_view to_string(DataType type) {
   return type_rows[static_cast<std::size_t>(type)].names[0];
 }

@@ -15,7 +15,23 @@ enum class DataType : std::uint8_t { f16, bf16, f32, f64, i32, i64, u8 };
 /// 1/ranks for floating point (in f32 for f16, bf16, f32) and truncates toward zero for integers.
 enum class ReduceOp : std::uint8_t { sum, prod, min, max, avg };
 
-int size_of(DataType type);  // bytes per element
+/// Bytes of one element.
+constexpr int size_of(DataType type) {
+  switch (type) {
+    case DataType::f16:
+    case DataType::bf16:
+      return 2;
+    case DataType::f32:
+    case DataType::i32:
+      return 4;
+    case DataType::f64:
+    case DataType::i64:
+      return 8;
+    case DataType::u8:
+      return 1;
+  }
+  return 0;
+}
 std::string_view to_string(DataType type);
 std::string_view to_string(ReduceOp op);
 std::span<const DataType> all_data_types();

@@ -36,7 +36,7 @@ constexpr int tests_between_looks = 64;
 
 class MpiEndpoint final : public Endpoint {
  public:
-  explicit MpiEndpoint(Seconds timeout) : timeout_(timeout) {
+  explicit MpiEndpoint(Seconds timeout) : timeout_(timeout), hears_(!std::isinf(timeout.count())) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
     unposted_.resize(static_cast<std::size_t>(ranks_));
@@ -63,20 +63,21 @@ class MpiEndpoint final : public Endpoint {
   Seconds now() const override { return Seconds{MPI_Wtime()}; }
   void reserve(const Traffic&) override {}
   Ticket send(Rank to, Region from) override {
-    const std::size_t number = departures_.size();
-    begin({.own = from, .is_send = true, .first = number});
-    departures_.push_back({.to = to, .from = from.data, .bytes = from.size().count});
+    MessageTransfer& transfer = begin({}, from, {}, departures_.size());
+    transfer.is_send = true;
+    Departure& departure = departures_.next();
+    departure.start(to, from);
     std::vector<std::size_t>& waiting = unsent_[static_cast<std::size_t>(to)];
     if (waiting.empty()) {
-      if (post(departures_.back())) return transfers_.size() - 1;
+      if (post(departure)) return transfers_.size() - 1;
       sending_to_.push_back(to);
     }
-    waiting.push_back(number);
+    waiting.push_back(transfer.first);
     return transfers_.size() - 1;
   }
 
   Ticket recv(Rank from, Region into) override {
-    begin({.into = into, .first = arrivals_in_use_, .count = 1});
+    begin({}, {}, into, arrivals_.size()).count = 1;
     expect(from, into);
     return transfers_.size() - 1;
   }
@@ -85,11 +86,12 @@ class MpiEndpoint final : public Endpoint {
                      Reduction reduction) override {
     const bool is_direct = sources.size() == 1 && own.data != into.data &&
                            into.size().count >= long_bytes && is_free(into);
-    MessageTransfer& transfer = begin({sources, own, into, reduction, false, arrivals_in_use_});
+    MessageTransfer& transfer = begin(sources, own, into, arrivals_.size());
+    transfer.reduction = reduction;
     for (const Rank source : sources) {
       if (source != rank_) expect(source, {is_direct ? into.data : nullptr, into.count, into.type});
     }
-    transfer.count = arrivals_in_use_ - transfer.first;
+    transfer.count = arrivals_.size() - transfer.first;
     return transfers_.size() - 1;
   }
 
@@ -104,15 +106,13 @@ class MpiEndpoint final : public Endpoint {
   }
 
   std::string give_up(const std::string& reason) override {
-    const std::string earlier = hears() ? heard_mpi_failure() : "";
+    const std::string earlier = hears_ ? heard_mpi_failure() : "";
     if (!earlier.empty()) return earlier;
     fail_mpi_session(reason);
     return reason;
   }
 
  private:
-  bool hears() const { return !std::isinf(timeout_.count()); }
-
   void check(int code, const char* call) const {
     if (code == MPI_SUCCESS) return;
     fail_mpi_session(fmt::format("{} failed at rank {}", call, rank_));
@@ -120,9 +120,12 @@ class MpiEndpoint final : public Endpoint {
   }
   [[noreturn]] void fail(const std::string& what) { throw TransportError(give_up("MPI: " + what)); }
 
-  MessageTransfer& begin(const MessageTransfer& transfer) {
+  MessageTransfer& begin(std::span<const Rank> sources, Region own, Region into,
+                         std::size_t first) {
     ++open_;
-    return transfers_.emplace_back(transfer);
+    MessageTransfer& transfer = transfers_.next();
+    transfer.start(sources, own, into, first);
+    return transfer;
   }
 
   void end(Ticket ticket) {
@@ -130,7 +133,7 @@ class MpiEndpoint final : public Endpoint {
     if (--open_ > 0) return;
     transfers_.clear();
     departures_.clear();
-    arrivals_in_use_ = 0;
+    arrivals_.clear();
   }
 
   bool is_free(Region region) const {
@@ -141,19 +144,10 @@ class MpiEndpoint final : public Endpoint {
 
   // Into a region or, if that has no place, into staging memory.
   void expect(Rank from, Region into) {
-    if (arrivals_in_use_ == arrivals_.size()) arrivals_.emplace_back();
-    Arrival& arrival = arrivals_[arrivals_in_use_];
-    arrival.from = from;
-    arrival.transfer = transfers_.size() - 1;
-    arrival.into = into.data;
-    arrival.bytes = into.size().count;
-    arrival.posted = arrival.arrived = arrival.released = 0;
-    arrival.is_staged = into.data == nullptr;
-    const std::int64_t pieces = pieces_of(arrival.bytes);
-    if (pieces > 1) arrival.later_requests.resize(static_cast<std::size_t>(pieces - 1));
+    Arrival& arrival = arrivals_.next();
+    arrival.start(from, into, transfers_.size() - 1);
     std::vector<std::size_t>& waiting = unposted_[static_cast<std::size_t>(from)];
-    if (!waiting.empty() || !post(arrival)) waiting.push_back(arrivals_in_use_);
-    ++arrivals_in_use_;
+    if (!waiting.empty() || !post(arrival)) waiting.push_back(arrivals_.size() - 1);
   }
 
   void post_from(Rank source) {
@@ -323,7 +317,7 @@ class MpiEndpoint final : public Endpoint {
 
   // MPI does not send for us what is not posted.
   bool leaves_waiting_to_mpi(bool may_block) const {
-    return may_block && !hears() && sending_to_.empty();
+    return may_block && !hears_ && sending_to_.empty();
   }
 
   // Ranks that share a core must give it away, which not every MPI does.
@@ -333,7 +327,7 @@ class MpiEndpoint final : public Endpoint {
     for (int tests = 1; !done(); ++tests) {
       if (!may_block && tests == tests_of_a_try) return false;
       if (!sending_to_.empty()) go_on_sending();
-      if (hears() && tests % tests_between_looks == 0) {
+      if (hears_ && tests % tests_between_looks == 0) {
         if (const std::string why = heard_mpi_failure(); !why.empty()) throw TransportError(why);
         if (begin == Seconds{0}) begin = now();
         if (now() - begin > timeout_) fail(late());
@@ -372,16 +366,16 @@ class MpiEndpoint final : public Endpoint {
   }
 
   Seconds timeout_;
+  bool hears_;  // of failures of the others, which waiting in MPI would not
   Rank rank_ = 0;
   int ranks_ = 1;
   std::size_t open_ = 0;  // transfers that have not been waited for
-  std::vector<MessageTransfer> transfers_;
-  std::vector<Departure> departures_;
+  Slots<MessageTransfer> transfers_;
+  Slots<Departure> departures_;
   std::vector<std::vector<std::size_t>> unsent_;  // departures by receiver, the earliest first
   std::vector<std::int64_t> underway_;            // pieces by receiver
   std::vector<Rank> sending_to_;                  // with such
-  std::vector<Arrival> arrivals_;                 // those in use come first
-  std::size_t arrivals_in_use_ = 0;
+  Slots<Arrival> arrivals_;
   std::vector<std::vector<std::size_t>> unposted_;  // arrivals by source, the earliest first
   PieceMemory stages_;
   int long_sums_ = 0;                    // that have staging memory

@@ -54,6 +54,16 @@ struct MessageArrival {
   Request first_request{};                        // most messages are one piece
   std::vector<Request> later_requests;
 
+  void start(Rank source, Region place, std::size_t of_transfer) {
+    from = source;
+    is_staged = place.data == nullptr;
+    transfer = of_transfer;
+    into = place.data;
+    bytes = place.size().count;
+    posted = arrived = released = 0;
+    const std::int64_t pieces = pieces_of(bytes);
+    if (pieces > 1) later_requests.resize(static_cast<std::size_t>(pieces - 1));
+  }
   std::byte* place(std::int64_t piece) const {
     return is_staged ? stages[static_cast<std::size_t>(piece % pieces_ahead)]
                      : into + MessagePiece(bytes, piece).first;
@@ -74,6 +84,12 @@ struct MessageDeparture {
   std::int64_t taken = 0;   // pieces
   std::array<Request, pieces_underway> requests{};
 
+  void start(Rank receiver, Region region) {
+    to = receiver;
+    from = region.data;
+    bytes = region.size().count;
+    posted = taken = 0;
+  }
   Request& request(std::int64_t piece) {
     return requests[static_cast<std::size_t>(piece % pieces_underway)];
   }
@@ -92,7 +108,37 @@ struct MessageTransfer {
   std::int64_t done = 0;    // pieces
   bool is_granted = false;  // its arrivals may have staging memory
 
+  void start(std::span<const Rank> from, Region own_term, Region place, std::size_t first_of_it) {
+    sources = from;
+    own = own_term;
+    into = place;
+    is_send = is_granted = false;
+    first = first_of_it;
+    done = 0;
+  }
   std::int64_t last_piece() const { return pieces_of(into.size().count) - 1; }
+};
+
+/// What is begun one after another and is all over at once. A slot is used again as it was left:
+/// to clear one of a few words took as long as all else that beginning a short message does.
+template <class T>
+class Slots {
+ public:
+  T& next() {
+    if (used_ == slots_.size()) slots_.emplace_back();
+    return slots_[used_++];
+  }
+  T& operator[](std::size_t number) { return slots_[number]; }
+  std::size_t size() const { return used_; }
+  void clear() { used_ = 0; }
+  auto begin() const { return slots_.begin(); }
+  auto end() const { return slots_.begin() + static_cast<std::ptrdiff_t>(used_); }
+  auto begin() { return slots_.begin(); }
+  auto end() { return slots_.begin() + static_cast<std::ptrdiff_t>(used_); }
+
+ private:
+  std::vector<T> slots_;
+  std::size_t used_ = 0;
 };
 
 /// Memory for one piece at a time, the last given back first: it is in the cache still. Most

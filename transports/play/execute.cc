@@ -1,6 +1,7 @@
 #include "transports/play/execute.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <span>
 #include <utility>
@@ -21,7 +22,12 @@ BoundPlan::BoundPlan(Plan plan, Endpoint& endpoint)
 class PlanReplay {
  public:
   PlanReplay(BoundPlan& bound, Region in, Region out)
-      : bound_(bound), plan_(bound.plan_), endpoint_(*bound.endpoint_), in_(in), out_(out) {
+      : bound_(bound),
+        plan_(bound.plan_),
+        endpoint_(*bound.endpoint_),
+        in_(in),
+        out_(out),
+        memory_{{{in.data, plan_.input().first}, {out.data, plan_.output().first}, {}, {}}} {
     assert(in.count == plan_.input().count && out.count == plan_.output().count);
     assert(in.type == plan_.type() && out.type == plan_.type());
   }
@@ -44,28 +50,21 @@ class PlanReplay {
     return bound_.tickets_[static_cast<std::size_t>(step.ticket)];
   }
   Region region(Place place, const Step& step) const {
-    switch (place) {
-      case Place::input:
-        return in_.part(step.first - plan_.input().first, step.count);
-      case Place::output:
-        return out_.part(step.first - plan_.output().first, step.count);
-      case Place::scratch:
-        return scratch_.part(step.first, step.count);
-      case Place::work:
-        return work_.part(step.first, step.count);
-    }
-    return {};
+    const auto [data, first] = memory_[static_cast<std::size_t>(place)];
+    const std::int64_t offset = (step.first - first) * size_of(plan_.type());
+    return {data == nullptr ? nullptr : data + offset, step.count, plan_.type()};
   }
+  std::byte*& memory(Place place) { return memory_[static_cast<std::size_t>(place)].data; }
 
   // Sums come first, then what is worked on. Where values have no content, neither has this.
   void lay_out_scratch() {
-    scratch_ = work_ = {nullptr, plan_.count(), plan_.type()};
     const int vectors = (plan_.needs_scratch() ? 1 : 0) + (plan_.needs_work() ? 1 : 0);
-    const bool has_content = in_.data != nullptr || out_.data != nullptr;
+    const bool has_content = memory(Place::input) != nullptr || memory(Place::output) != nullptr;
     if (vectors == 0 || !has_content) return;
-    const std::int64_t bytes = padded(scratch_.size().count);
-    scratch_.data = endpoint_.scratch(ScratchUse::plan, {bytes * vectors});
-    work_.data = plan_.needs_scratch() ? scratch_.data + bytes : scratch_.data;
+    const std::int64_t bytes = padded(plan_.count() * size_of(plan_.type()));
+    std::byte* const first = endpoint_.scratch(ScratchUse::plan, {bytes * vectors});
+    memory(Place::scratch) = first;
+    memory(Place::work) = plan_.needs_scratch() ? first + bytes : first;
   }
   static std::int64_t padded(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -117,8 +116,12 @@ class PlanReplay {
   Endpoint& endpoint_;
   Region in_;
   Region out_;
-  Region scratch_;
-  Region work_;
+  // What elements of a step lie in, and which element of the vector comes first there.
+  struct Memory {
+    std::byte* data = nullptr;
+    std::int64_t first = 0;
+  };
+  std::array<Memory, 4> memory_;  // by Place
 };
 
 void execute(BoundPlan& bound, Region in, Region out) { PlanReplay(bound, in, out).run(); }
