@@ -106,18 +106,12 @@ class TreeMoves {
  public:
   /// All `turns` of what is done before late ranks come are over when they are waited for.
   TreeMoves(const TreePacking& packing, const PieceLayout& layout, int turns)
-      : of_rank_(static_cast<std::size_t>(packing.ranks)), late_(packing.late) {
-    for (const PackedTree& tree : packing.trees) {
-      if (late_.empty()) break;
-      for (const int above : heights(tree, false)) {
-        late_begin_ = std::max(late_begin_, turns + above);
-      }
-    }
-    const int longest = longest_way(packing);
+      : of_rank_(static_cast<std::size_t>(packing.ranks)) {
+    const int early = early_way(packing);
+    const SumRounds sums(packing, early > 0 ? early + turns - 1 : 0);
     for (std::size_t slot = 0; slot < layout.trees().size(); ++slot) {
       const PackedTree& tree = packing.trees[layout.trees()[slot]];
-      add(tree, late_.empty() ? sum_rounds(tree, longest) : sums_around_late(tree),
-          layout.first_chunk(slot));
+      add(tree, sums.of(tree), layout.first_chunk(slot));
     }
   }
 
@@ -163,39 +157,25 @@ class TreeMoves {
     });
   }
 
-  /// As sum_rounds(): what late ranks are not needed for as early as it can be, the rest after.
-  std::vector<int> sums_around_late(const PackedTree& tree) const {
-    const std::vector<bool> is_late = late_edges(tree, late_);
-    std::vector<int> rounds = heights(tree, false);
-    const std::vector<int> late = heights(tree, true);
-    for (std::size_t r = 0; r < rounds.size(); ++r) {
-      if (is_late[r] || tree.reduce[r] < 0) rounds[r] = late_begin_ + late[r];
-    }
-    return rounds;
-  }
-
-  /// Edges below each rank, of those used late or of the others.
-  std::vector<int> heights(const PackedTree& tree, bool late) const {
-    const std::vector<bool> is_late = late_edges(tree, late_);
-    std::vector<int> height(tree.reduce.size(), 0);
-    for (std::size_t r = 0; r < height.size(); ++r) {
-      int above = 0;
-      for (Rank at = static_cast<Rank>(r); at >= 0; at = tree.reduce[at]) {
-        height[at] = std::max(height[at], above);
-        if (is_late[at] == late)
-          ++above;
-        else if (!late)
-          break;
-      }
-    }
-    return height;
-  }
-
   std::vector<std::vector<Move>> of_rank_;  // the same order of trees at both ends of an edge
-  std::vector<Rank> late_;
-  int late_begin_ = 0;
   int longest_ = 0;
 };
+
+/// Edges below each rank, of those used late or of the others.
+std::vector<int> heights(const PackedTree& tree, const std::vector<bool>& is_late, bool late) {
+  std::vector<int> height(tree.reduce.size(), 0);
+  for (std::size_t r = 0; r < height.size(); ++r) {
+    int above = 0;
+    for (Rank at = static_cast<Rank>(r); at >= 0; at = tree.reduce[at]) {
+      height[at] = std::max(height[at], above);
+      if (is_late[at] == late)
+        ++above;
+      else if (!late)
+        break;
+    }
+  }
+  return height;
+}
 
 }  // namespace
 
@@ -228,12 +208,36 @@ Schedule packed_schedule(const TreePacking& packing, const Pipelining& pipelinin
   return play(-1).with_tracks(std::move(parts));
 }
 
-std::vector<int> sum_rounds(const PackedTree& tree, int longest) {
+SumRounds::SumRounds(const TreePacking& packing, int late_begin)
+    : late_(packing.late), late_begin_(late_begin), longest_(longest_way(packing)) {}
+
+std::vector<int> SumRounds::of(const PackedTree& tree) const {
   if (tree.reduce.empty()) return {};
-  const int deepest = tree.broadcast.empty() ? longest : depth_of(tree.reduce);
-  std::vector<int> rounds = depths(tree.reduce);
-  for (int& round : rounds) round = deepest - round;
+  std::vector<int> rounds;
+  if (late_.empty()) {
+    const int deepest = tree.broadcast.empty() ? longest_ : depth_of(tree.reduce);
+    rounds = depths(tree.reduce);
+    for (int& round : rounds) round = deepest - round;
+    return rounds;
+  }
+  const std::vector<bool> is_late = late_edges(tree, late_);
+  rounds = heights(tree, is_late, false);
+  const std::vector<int> late = heights(tree, is_late, true);
+  for (std::size_t r = 0; r < rounds.size(); ++r) {
+    if (is_late[r] || tree.reduce[r] < 0) rounds[r] = late_begin_ + late[r];
+  }
   return rounds;
+}
+
+int early_way(const TreePacking& packing) {
+  int longest = 0;
+  if (packing.late.empty()) return longest;
+  for (const PackedTree& tree : packing.trees) {
+    for (const int above : heights(tree, late_edges(tree, packing.late), false)) {
+      longest = std::max(longest, above);
+    }
+  }
+  return longest;
 }
 
 int longest_way(const TreePacking& packing) {

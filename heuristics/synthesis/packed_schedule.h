@@ -33,11 +33,26 @@ Schedule packed_schedule(const TreePacking& packing, const Pipelining& pipelinin
 /// Sum of the depths of the deepest tree's reduction and broadcast.
 int longest_way(const TreePacking& packing);
 
-/// By rank, the round after a piece's first in which its sum is passed on; at the root when it is
-/// complete. Each as late as it can be: a reduction is a broadcast backwards, and links that one
-/// fills evenly are filled so by the other. `longest`: longest_way() of all trees, as those that
-/// only reduce end together. Empty if the tree does not reduce.
-std::vector<int> sum_rounds(const PackedTree& tree, int longest);
+/// Hops of the longest way that is used before late ranks come; 0 where none is late.
+int early_way(const TreePacking& packing);
+
+/// When the sums of a tree are passed on.
+class SumRounds {
+ public:
+  /// What waits for late ranks begins with round `late_begin`: early_way() at least.
+  SumRounds(const TreePacking& packing, int late_begin);
+
+  /// By rank, the round after a piece's first in which its sum is passed on; at the root when it is
+  /// complete. Each as late as it can be: a reduction is a broadcast backwards, and links that one
+  /// fills evenly are filled so by the other. Trees that only reduce end together. With late ranks,
+  /// each as early as it can be. Empty if the tree does not reduce.
+  std::vector<int> of(const PackedTree& tree) const;
+
+ private:
+  std::vector<Rank> late_;
+  int late_begin_;
+  int longest_;  // way of all trees
+};
 
 /// Calls pass(from, to, offset, is_sum) for each edge of the tree, whose sums are passed on in the
 /// rounds `sums`; copies go down at once.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "heuristics/synthesis/packed_schedule.h"
@@ -11,13 +12,11 @@
 namespace collbench {
 namespace {
 
-/// What the messages of each round cost, of trees without late ranks.
+/// What the messages of each round cost.
 class RoundCosts {
  public:
   RoundCosts(const Topology& topology, const TreePacking& packing, const MessageTimes& message)
-      : paths_(topology),
-        loads_(static_cast<std::size_t>(longest_way(packing)),
-               std::vector<double>(topology.links().size(), 0)) {
+      : paths_(topology) {
     std::vector<MessageGaps> sent(static_cast<std::size_t>(packing.ranks));
     std::vector<MessageGaps> received(sent.size());
     const auto pass = [&](Rank from, Rank to, int offset, double weight) {
@@ -27,13 +26,19 @@ class RoundCosts {
       latency_ = std::max(latency_, path.latency.count());
       sent[from].add(path.level);
       received[to].add(path.level);
+      if (offset >= std::ssize(loads_)) {
+        loads_.resize(static_cast<std::size_t>(offset) + 1,
+                      std::vector<double>(topology.links().size(), 0));
+      }
       paths_.for_each_link(from, to, [&](LinkId link, double share) {
         loads_[offset][link] +=
             share * weight / (topology.capacity(link) * packing.seconds_per_byte);
       });
     };
+    const int early = early_way(packing);
+    const SumRounds sums(packing, early);
     for (const PackedTree& tree : packing.trees) {
-      for_each_hop(tree, sum_rounds(tree, hops()), [&](Rank from, Rank to, int offset, bool) {
+      for_each_hop(tree, sums.of(tree), [&](Rank from, Rank to, int offset, bool) {
         pass(from, to, offset, tree.weight);
       });
     }
@@ -46,30 +51,63 @@ class RoundCosts {
       }
     }
     latency_ += message.latency.count() + longest.count();
-    filling_ = counted(hops() - 1);
+    add_part(0, early);
+    add_part(early, static_cast<int>(loads_.size()));
   }
 
   /// Of a round of empty pieces: the latency of its slowest message, and what the messages of its
   /// busiest rank wait for each other.
   double latency() const { return latency_; }
 
-  /// The time of all rounds of so many pieces of each tree that follow each other, by their fullest
-  /// links, over that of a round in which every edge has one.
+  /// Of so many pieces of each tree that follow each other.
+  int count(int turns) const {
+    int rounds = 0;
+    for (const Part& part : parts_) rounds += turns + part.hops() - 1;
+    return rounds;
+  }
+
+  /// The time of these rounds by their fullest links, over that of a round in which every edge has
+  /// a piece (with late ranks, every edge that waits for them).
   double rounds(int turns) const {
-    return turns < hops() ? counted(turns) : filling_ + (turns - hops() + 1);
+    double sum = 0;
+    for (const Part& part : parts_) {
+      sum += turns < part.hops() ? counted(part, turns)
+                                 : part.filling + (turns - part.hops() + 1) * part.full;
+    }
+    return sum;
   }
 
  private:
-  int hops() const { return static_cast<int>(loads_.size()); }
+  /// Of the rounds after a piece's first, those before late ranks come or all others. Every piece
+  /// has done with the one before any begins with the other.
+  struct Part {
+    int first;
+    int end;
+    double filling = 0;  // rounds of one piece less than there are hops
+    double full = 0;     // a round in which every edge has a piece
+    int hops() const { return end - first; }
+  };
 
-  double counted(int turns) const {
-    std::vector<double> load(hops() > 0 ? loads_.front().size() : 0, 0);
+  void add_part(int first, int end) {
+    if (end == first) return;
+    Part part{first, end};
+    part.filling = counted(part, part.hops() - 1);
+    std::vector<double> load = loads_[first];
+    for (int t = first + 1; t < end; ++t) {
+      std::transform(load.begin(), load.end(), loads_[t].begin(), load.begin(), std::plus<>());
+    }
+    part.full = *std::max_element(load.begin(), load.end());
+    parts_.push_back(part);
+  }
+
+  double counted(const Part& part, int turns) const {
+    std::vector<double> load(loads_.front().size(), 0);
     double sum = 0;
-    for (int t = 0; t < turns + hops() - 1; ++t) {
+    for (int t = 0; t < turns + part.hops() - 1; ++t) {
       double most = 0;
       for (std::size_t l = 0; l < load.size(); ++l) {
-        if (t < hops()) load[l] += loads_[t][l];
-        if (t >= turns) load[l] -= loads_[t - turns][l];
+        if (t < part.hops()) load[l] += loads_[part.first + t][l];
+        if (t >= turns) load[l] -= loads_[part.first + t - turns][l];
         most = std::max(most, load[l]);
       }
       sum += most;
@@ -80,7 +118,7 @@ class RoundCosts {
   RankPaths paths_;
   std::vector<std::vector<double>> loads_;  // by rounds after a piece's first, and link
   double latency_ = 0;
-  double filling_ = 0;  // rounds of one piece less than there are hops
+  std::vector<Part> parts_;
 };
 
 double next_power_of_two(double count) { return std::exp2(std::floor(std::log2(count)) + 1); }
@@ -148,7 +186,7 @@ Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, 
       const double rounds = costs.rounds(static_cast<int>(turns));
       const double alone = latency + seconds / pieces;
       const double time =
-          tracks == 1 ? rounds * seconds / turns + (turns + way - 1) * latency
+          tracks == 1 ? rounds * seconds / turns + costs.count(static_cast<int>(turns)) * latency
                       : never_apart * rounds * std::max(seconds / turns, spare * alone) + latency;
       const double uneven = tracks == 1 ? unevenness(bytes, trees * pieces) : 0;
       const double cost = time * (1 + uneven);
