@@ -1,6 +1,7 @@
 #include "heuristics/synthesis/tree_pricing.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -210,6 +211,17 @@ double TreePricer::keep(PackedTree tree, const PairCosts& costs) {
   TreeLoads flat = shares_trees() ? shared_loads(tree.broadcast) : loads_of(paths_, tree);
   keep(std::move(tree), std::move(flat));
   return cost;
+}
+
+std::size_t TreePricer::HashOfTree::operator()(const KnownTree& tree) const {
+  constexpr std::uint64_t factor = 0x9e3779b97f4a7c15;  // odd
+  auto mixed = static_cast<std::uint64_t>(tree.first);
+  for (const auto& [link, messages] : tree.second) {
+    mixed = (mixed ^ static_cast<std::uint64_t>(link) ^ std::bit_cast<std::uint64_t>(messages)) *
+            factor;
+    mixed ^= mixed >> 32;
+  }
+  return mixed;
 }
 
 std::size_t TreePricer::keep(PackedTree tree, TreeLoads loads) {

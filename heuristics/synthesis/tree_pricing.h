@@ -5,8 +5,8 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -104,7 +104,11 @@ class TreePricer {
   std::vector<TreeLoads> loads_;
   std::vector<int> ways_;
   std::vector<double> deepness_;
-  std::map<std::pair<Rank, TreeLoads>, std::size_t> known_;
+  using KnownTree = std::pair<Rank, TreeLoads>;
+  struct HashOfTree {
+    std::size_t operator()(const KnownTree& tree) const;
+  };
+  std::unordered_map<KnownTree, std::size_t, HashOfTree> known_;
 };
 
 }  // namespace collbench

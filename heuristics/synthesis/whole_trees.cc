@@ -74,6 +74,7 @@ class MultipleSearch {
       one_[l] = 1 / (pricer_.capacity()[l] * target_ * of_each_ * pricer_.roots());
     }
     counts_.assign(pricer_.trees().size(), 0);
+    taken_.clear();
     for (int root = 0; root < pricer_.roots(); ++root) {
       double all = 0;
       for (std::size_t c = 0; c < weights.size(); ++c) all += of_root(c, root) ? weights[c] : 0;
@@ -129,9 +130,10 @@ class MultipleSearch {
   /// Gives up one of the trees that strain most for one that strains less; false if there is none.
   bool improve() {
     std::vector<std::pair<double, std::size_t>> out;
-    for (std::size_t c = 0; c < counts_.size(); ++c) {
+    for (std::size_t c = 0; c < first_; ++c) {
       if (counts_[c] > 0) out.emplace_back(-cost(c), c);
     }
+    for (const std::size_t c : taken_) out.emplace_back(-cost(c), c);
     std::sort(out.begin(), out.end());
     const double before = all_strain();
     const auto deep = [&](std::size_t c) { return depth_strain * pricer_.deepness()[c]; };
@@ -197,7 +199,14 @@ class MultipleSearch {
   }
 
   void change(std::size_t tree, int times) {
+    const bool was_taken = counts_[tree] > 0;
     counts_[tree] += times;
+    if (tree >= first_ && was_taken != counts_[tree] > 0) {
+      if (was_taken)
+        std::erase(taken_, tree);
+      else
+        taken_.push_back(tree);
+    }
     add(tree, times);
     for (const auto& [link, messages] : pricer_.loads()[tree]) measure(link);
   }
@@ -205,12 +214,18 @@ class MultipleSearch {
   /// The tree that adds least strain, by trying those that look cheapest.
   std::size_t best_for(int root) {
     std::vector<std::pair<double, std::size_t>> in;
-    for (std::size_t c = 0; c < counts_.size(); ++c) {
-      const bool looks_good = c < first_ || counts_[c] > 0 || c + most_recent > counts_.size();
-      if (!looks_good || !of_root(c, root)) continue;
+    const auto look_at = [&](std::size_t c) {
+      if (!of_root(c, root)) return;
       in.emplace_back(cost(c), c);
       work_left_ -= static_cast<double>(pricer_.loads()[c].size());
+    };
+    const std::size_t recent =
+        std::max(first_, counts_.size() - std::min(counts_.size(), most_recent - 1));
+    for (std::size_t c = 0; c < first_; ++c) look_at(c);
+    for (const std::size_t c : taken_) {
+      if (c < recent) look_at(c);
     }
+    for (std::size_t c = recent; c < counts_.size(); ++c) look_at(c);
     const std::size_t keep = std::min(in.size(), most_tried);
     std::partial_sort(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(keep), in.end());
     in.resize(keep);
@@ -220,6 +235,7 @@ class MultipleSearch {
       double strains = depth_strain * pricer_.deepness()[tree];
       for (const auto& [link, messages] : pricer_.loads()[tree]) {
         strains += strain(fill_[link] + unit(link, messages)) - strain_[link];
+        if (strains >= least) break;
       }
       if (strains >= least) continue;
       least = strains;
@@ -248,7 +264,8 @@ class MultipleSearch {
   double target_;
   int of_each_ = 1;
   double steep_ = 0;
-  std::vector<int> counts_;  // by tree
+  std::vector<int> counts_;         // by tree
+  std::vector<std::size_t> taken_;  // from first_ on, those with a count
   // By link:
   std::vector<double> one_;     // what one message of a tree adds to its fill
   std::vector<double> fill_;    // time over the target
