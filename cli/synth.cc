@@ -118,6 +118,17 @@ void show(const Settings& settings, const Certificate& certificate, const Synthe
   std::cout << text;
 }
 
+void write_msccl(const SynthesisedPlan& plan, Bytes bytes, std::ostream& out) {
+  const MscclProgram program = to_msccl_program(plan, bytes);
+  out << program.xml;
+  if (program.fits()) return;
+  std::cerr << fmt::format(
+      "collbench: warning: --msccl: {} chunks and thread blocks of {} steps; runtimes of MSCCL "
+      "take "
+      "{} and {}\n",
+      program.chunks, program.steps, most_msccl_chunks, most_msccl_steps);
+}
+
 int synthesise_network(const Settings& settings) {
   const Machine machine = machine_of(settings);
   const Topology& network = machine.topology;
@@ -148,9 +159,8 @@ int synthesise_network(const Settings& settings) {
   plan.message = message_times(machine.costs);
   if (!late) solve_for_steps(settings, machine, plan);
   show(settings, plan.certificate, &plan, late ? &*late : nullptr);
-  write_output(settings.text("msccl"), [&](std::ostream& out) {
-    out << to_msccl_xml(proved_schedule(plan, size_of_objective(settings)), goal);
-  });
+  write_output(settings.text("msccl"),
+               [&](std::ostream& out) { write_msccl(plan, size_of_objective(settings), out); });
   write_output(settings.text("mscclpp"), [&](std::ostream& out) { out << to_mscclpp_json(plan); });
   write_output(settings.text("svg"), [&](std::ostream& out) { out << svg_of(trees_to_dot(plan)); });
   write_output(settings.text("dot"), [&](std::ostream& out) { out << trees_to_dot(plan); });

@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <map>
+#include <set>
 #include <sstream>
+#include <utility>
+#include <vector>
 
 #include <pugixml.hpp>
 
@@ -10,6 +13,9 @@
 
 namespace collbench {
 namespace {
+
+constexpr int most_chunks_of_step = 64;  // the runtimes take fewer than 72
+constexpr int peers_of_channel = 32;     // and so many to send to, and to receive from
 
 // A step of a block; -1 where there is none.
 struct BlockStep {
@@ -54,24 +60,36 @@ class ExportedRank {
  private:
   void add_send(const Op& op) {
     const int block = block_for(op.peer, true);
-    std::map<int, int> waits;
-    for_each(op.chunks, [&](int c) { wait_for(written_[c], block, waits); });
-    const BlockStep place = append(block, "s", op.chunks, waits);
-    for_each(op.chunks, [&](int c) { read_[c].push_back(place); });
+    for_each_step(op.chunks, [&](Chunks chunks) {
+      std::map<int, int> waits;
+      for_each(chunks, [&](int c) { wait_for(written_[c], block, waits); });
+      const BlockStep place = append(block, "s", chunks, waits);
+      for_each(chunks, [&](int c) { read_[c].push_back(place); });
+    });
   }
 
   void add_receive(Rank source, const Receipt& receipt) {
     const int block = block_for(source, false);
-    std::map<int, int> waits;
-    for_each(receipt.chunks, [&](int c) {
-      wait_for(written_[c], block, waits);
-      for (const BlockStep& reader : read_[c]) wait_for(reader, block, waits);
+    for_each_step(receipt.chunks, [&](Chunks chunks) {
+      std::map<int, int> waits;
+      for_each(chunks, [&](int c) {
+        wait_for(written_[c], block, waits);
+        for (const BlockStep& reader : read_[c]) wait_for(reader, block, waits);
+      });
+      const BlockStep place = append(block, receipt.folds ? "rrc" : "r", chunks, waits);
+      for_each(chunks, [&](int c) {
+        written_[c] = place;
+        read_[c].clear();
+      });
     });
-    const BlockStep place = append(block, receipt.folds ? "rrc" : "r", receipt.chunks, waits);
-    for_each(receipt.chunks, [&](int c) {
-      written_[c] = place;
-      read_[c].clear();
-    });
+  }
+
+  // Both ends of a message cut it alike.
+  template <typename Action>
+  static void for_each_step(Chunks chunks, const Action& action) {
+    for (int done = 0; done < chunks.count; done += most_chunks_of_step) {
+      action(Chunks{chunks.first + done, std::min(chunks.count - done, most_chunks_of_step)});
+    }
   }
 
   template <typename Action>
@@ -113,6 +131,47 @@ class ExportedRank {
   std::vector<std::vector<BlockStep>> read_;  // the sends of each chunk since
 };
 
+// The channel of each pair of ranks: the first on which both have room for a peer more.
+class PairChannels {
+ public:
+  explicit PairChannels(const Schedule& schedule) : sends_(schedule.ranks()), receives_(sends_) {
+    Round round;
+    for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
+      std::set<Rank> peers;
+      for (int t = 0; t < schedule.rounds(); ++t) {
+        schedule.round(rank, t, round);
+        for (const Op& op : round.ops()) {
+          if (op.kind == OpKind::send) peers.insert(op.peer);
+        }
+      }
+      for (const Rank peer : peers) of_pair_[{rank, peer}] = next(sends_[rank], receives_[peer]);
+    }
+  }
+  int of(Rank from, Rank to) const { return of_pair_.at({from, to}); }
+  int count() const { return count_; }
+
+ private:
+  using Peers = std::vector<int>;  // by channel
+
+  int next(Peers& sends, Peers& receives) {
+    for (std::size_t channel = 0;; ++channel) {
+      for (Peers* peers : {&sends, &receives}) {
+        if (peers->size() <= channel) peers->resize(channel + 1, 0);
+      }
+      if (sends[channel] == peers_of_channel || receives[channel] == peers_of_channel) continue;
+      ++sends[channel];
+      ++receives[channel];
+      count_ = std::max(count_, static_cast<int>(channel) + 1);
+      return static_cast<int>(channel);
+    }
+  }
+
+  std::vector<Peers> sends_;
+  std::vector<Peers> receives_;
+  std::map<std::pair<Rank, Rank>, int> of_pair_;
+  int count_ = 1;
+};
+
 void write_step(pugi::xml_node block, int index, const ExportedStep& step, const char* buffer) {
   pugi::xml_node node = block.append_child("step");
   node.append_attribute("s") = index;
@@ -127,11 +186,11 @@ void write_step(pugi::xml_node block, int index, const ExportedStep& step, const
   node.append_attribute("hasdep") = step.is_waited_for ? 1 : 0;
 }
 
-void write_rank(pugi::xml_node algo, const Schedule& schedule, CollectiveKind kind, Rank rank) {
+void write_rank(pugi::xml_node gpu, const Schedule& schedule, const PairChannels& channels,
+                CollectiveKind kind, Rank rank) {
   const int share = schedule.chunks() / schedule.ranks();
   const bool gathers = kind == CollectiveKind::all_gather;
   const bool scatters = kind == CollectiveKind::reduce_scatter;
-  pugi::xml_node gpu = algo.append_child("gpu");
   gpu.append_attribute("id") = rank;
   gpu.append_attribute("i_chunks") = gathers ? share : schedule.chunks();
   gpu.append_attribute("o_chunks") = scatters ? share : schedule.chunks();
@@ -143,7 +202,8 @@ void write_rank(pugi::xml_node algo, const Schedule& schedule, CollectiveKind ki
     node.append_attribute("id") = id++;
     node.append_attribute("send") = block.send;
     node.append_attribute("recv") = block.recv;
-    node.append_attribute("chan") = 0;
+    node.append_attribute("chan") =
+        block.send >= 0 ? channels.of(rank, block.send) : channels.of(block.recv, rank);
     int index = 0;
     for (const ExportedStep& step : block.steps)
       write_step(node, index++, step, gathers ? "o" : "i");
@@ -152,12 +212,14 @@ void write_rank(pugi::xml_node algo, const Schedule& schedule, CollectiveKind ki
 
 }  // namespace
 
+// One rank at a time: all together would take many times the memory of what is written.
 std::string to_msccl_xml(const Schedule& schedule, CollectiveKind kind) {
+  const PairChannels channels(schedule);
   pugi::xml_document document;
   pugi::xml_node algo = document.append_child("algo");
   algo.append_attribute("name") = schedule.name().c_str();
   algo.append_attribute("proto") = "Simple";
-  algo.append_attribute("nchannels") = 1;
+  algo.append_attribute("nchannels") = channels.count();
   algo.append_attribute("nchunksperloop") = schedule.chunks();
   algo.append_attribute("ngpus") = schedule.ranks();
   algo.append_attribute("coll") = msccl_name(kind).data();
@@ -165,12 +227,28 @@ std::string to_msccl_xml(const Schedule& schedule, CollectiveKind kind) {
   algo.append_attribute("outofplace") = 0;
   algo.append_attribute("minBytes") = 0;
   algo.append_attribute("maxBytes") = 0;
-  for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
-    write_rank(algo, schedule, kind, rank);
-  }
+  std::ostringstream begin;
+  algo.print(begin, "", pugi::format_raw);
+  const std::string empty = std::move(begin).str();
   std::ostringstream out;
-  document.save(out, "  ", pugi::format_default | pugi::format_no_declaration);
-  return out.str();
+  out << empty.substr(0, empty.rfind("/>")) << ">\n";
+  for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
+    const pugi::xml_node gpu = algo.append_child("gpu");
+    write_rank(gpu, schedule, channels, kind, rank);
+    gpu.print(out, "  ", pugi::format_default, pugi::encoding_auto, 1);
+    algo.remove_child(gpu);
+  }
+  out << "</algo>\n";
+  return std::move(out).str();
+}
+
+int msccl_steps(const Schedule& schedule) {
+  std::size_t most = 0;
+  for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
+    const ExportedRank program(schedule, rank);
+    for (const BlockPeers& block : program.blocks()) most = std::max(most, block.steps.size());
+  }
+  return static_cast<int>(most);
 }
 
 }  // namespace collbench

@@ -1,8 +1,10 @@
 // Schedules as MSCCL XML, the program format of the MSCCL runtimes (Microsoft MSCCL, RCCL).
 //
 // There, every thread block of a GPU runs its steps in order, and a step may wait for one step of
-// another block. Exported schedules give each pair of ranks one block per direction; chunks are the
-// slices of an in-place buffer. What the format cannot say is lost: the partition of the buffer,
+// another block. Exported schedules give each pair of ranks one block per direction, on as many
+// channels as their peers need; chunks are the slices of an in-place buffer, of which a large one
+// is played several times over, each time following the last: a program needs no pieces for that.
+// What the format cannot say is lost: the partition of the buffer,
 // the place of the own term in a fold (one-shot then adds it first, and ranks may differ in
 // rounding) and the grouping of folds.
 #pragma once
@@ -19,6 +21,12 @@ namespace collbench {
 /// buffer. Throws InvalidArgument for a collective with a root.
 std::string to_msccl_xml(const Schedule& schedule,
                          CollectiveKind kind = CollectiveKind::all_reduce);
+
+/// What the runtimes take (RCCL's msccl_struct.h): steps of a thread block, and chunks.
+inline constexpr int most_msccl_steps = 256;
+inline constexpr int most_msccl_chunks = 32767;
+/// The most steps of a block, those that only wait included.
+int msccl_steps(const Schedule& schedule);
 
 /// Reads one of these in place, without scratch buffers, whose messages keep their offset, and puts
 /// its steps into the earliest rounds their data allow. Offsets in the smaller buffer of a half

@@ -201,7 +201,7 @@ class MultipleSearch {
   void change(std::size_t tree, int times) {
     const bool was_taken = counts_[tree] > 0;
     counts_[tree] += times;
-    if (tree >= first_ && was_taken != counts_[tree] > 0) {
+    if (tree >= first_ && was_taken != (counts_[tree] > 0)) {
       if (was_taken)
         std::erase(taken_, tree);
       else

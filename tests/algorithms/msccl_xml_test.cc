@@ -2,8 +2,12 @@
 // name.
 #include "algorithms/exchange/msccl_xml.h"
 
+#include <algorithm>
 #include <fstream>
+#include <map>
 #include <sstream>
+#include <string>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -41,6 +45,46 @@ TEST(MscclXml, RoundTripsEveryAlgorithm) {
       EXPECT_TRUE(verification.replica_consistent) << instance.spec << instance.ranks;
     }
   }
+}
+
+// Of a program: the most peers that a rank sends to, or receives from, on one channel, and the most
+// chunks of a step.
+struct ProgramSize {
+  int peers = 0;
+  int chunks = 0;
+};
+ProgramSize size_of_program(const std::string& xml) {
+  ProgramSize most;
+  std::map<std::pair<std::string, bool>, int> peers;  // by channel and whether it sends
+  std::istringstream lines(xml);
+  for (std::string line; std::getline(lines, line);) {
+    const auto value = [&](const std::string& name) {
+      const std::size_t begin = line.find(' ' + name + "=\"") + name.size() + 3;
+      return line.substr(begin, line.find('"', begin) - begin);
+    };
+    if (line.find("<gpu ") != std::string::npos) peers.clear();
+    if (line.find("<tb ") != std::string::npos) {
+      most.peers = std::max(most.peers, ++peers[{value("chan"), value("send") != "-1"}]);
+    }
+    if (line.find("<step ") != std::string::npos) {
+      most.chunks = std::max(most.chunks, std::stoi(value("cnt")));
+    }
+  }
+  return most;
+}
+
+TEST(MscclXml, KeepsToWhatRuntimesHaveRoomFor) {
+  for (const char* spec : {"direct", "halving-doubling"}) {
+    const Schedule schedule = make_schedule(spec, 160);
+    const std::string xml = to_msccl_xml(schedule);
+    const ProgramSize size = size_of_program(xml);
+    EXPECT_LE(size.peers, 32) << spec;
+    EXPECT_LT(size.chunks, 72) << spec;
+    EXPECT_TRUE(verify_allreduce(from_msccl_xml(xml)).ok()) << spec;
+  }
+  // Each waits for one chunk and passes the next on.
+  EXPECT_EQ(msccl_steps(make_schedule("ring", 8)), 14);
+  EXPECT_GT(msccl_steps(make_schedule("ring", 160)), most_msccl_steps);
 }
 
 TEST(MscclXml, RoundTripsBothHalvesOfEveryAlgorithmThatHasThem) {

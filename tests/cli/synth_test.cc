@@ -111,6 +111,19 @@ TEST_F(SynthTest, WritesAScheduleThatIsReadAndProvenAgain) {
   }
 }
 
+TEST_F(SynthTest, SaysWhereRuntimesOfMscclHaveNoRoom) {
+  const auto warned = [&](const std::string& network) {
+    const CommandOutcome outcome =
+        run({"synth", "--topo", network, "--collective", "all-gather", "--msccl", "p.xml"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.err;
+  };
+  EXPECT_EQ(warned("dgx-1-v100"), "");
+  EXPECT_THAT(warned("mesh:270,100Gbps,1us"),
+              HasSubstr("270 chunks and thread blocks of 269 steps; runtimes of MSCCL take 32767 "
+                        "and 256"));
+}
+
 TEST_F(SynthTest, WritesAPlanOfMscclppAndAPicture) {
   out({"synth", "--topo", "dgx-1-v100", "--mscclpp", "plan.json", "--dot", "trees.dot"});
   EXPECT_THAT(read("plan.json"), HasSubstr("\"collective\":\"allreduce\""));
