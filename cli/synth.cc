@@ -119,7 +119,7 @@ void show(const Settings& settings, const Certificate& certificate, const Synthe
 }
 
 void write_msccl(const SynthesisedPlan& plan, Bytes bytes, std::ostream& out) {
-  const MscclProgram program = to_msccl_program(plan, bytes);
+  const MscclExport program = to_msccl_export(plan, bytes);
   out << program.xml;
   if (program.fits()) return;
   std::cerr << fmt::format(

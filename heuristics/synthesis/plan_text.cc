@@ -277,13 +277,13 @@ Schedule proved_schedule(const SynthesisedPlan& plan, Bytes bytes) {
   return schedule;
 }
 
-MscclProgram to_msccl_program(const SynthesisedPlan& plan, Bytes bytes) {
+MscclExport to_msccl_export(const SynthesisedPlan& plan, Bytes bytes) {
   constexpr int most_pieces = 16;
   const auto [packing, pipelining] = playing(plan, bytes);
   for (int pieces = std::min(most_pieces, pipelining.pieces);; pieces /= 2) {
     const Schedule schedule =
         plan.plays_steps ? *plan.steps->schedule : packed_schedule(*packing, {pieces, 1}, "synth");
-    MscclProgram program{"", msccl_steps(schedule), schedule.chunks()};
+    MscclExport program{"", msccl_steps(schedule), schedule.chunks()};
     if (!program.fits() && pieces > 1 && !plan.plays_steps) continue;
     require_proof(schedule, plan.packing.goal);
     program.xml = to_msccl_xml(schedule, plan.packing.goal);

@@ -46,13 +46,13 @@ bool proof_is_reduced(const SynthesisedPlan& plan, const Schedule& schedule);
 
 /// The plan as MSCCL XML, proved, in as many pieces as the runtimes have room for, of those that
 /// suit a vector of `bytes`. `fits` is whether one piece of each tree has.
-struct MscclProgram {
+struct MscclExport {
   std::string xml;
   int steps = 0;  // of the longest thread block
   int chunks = 0;
   bool fits() const { return steps <= most_msccl_steps && chunks <= most_msccl_chunks; }
 };
-MscclProgram to_msccl_program(const SynthesisedPlan& plan, Bytes bytes);
+MscclExport to_msccl_export(const SynthesisedPlan& plan, Bytes bytes);
 
 /// The plan as an execution plan of MSCCL++, proved, with as many pieces as its thread blocks have
 /// room for. Throws as to_mscclpp_json() does. `plan` has equal pieces.

@@ -242,7 +242,7 @@ TEST(Synthesis, AnMscclProgramOfItIsTheSameAllReduce) {
   const SynthesisedPlan plan =
       synthesise(shipped_network("dgx1_v100_cut"), CollectiveKind::all_reduce, 512);
   EXPECT_FALSE(plan.whole.trees.empty());  // the format has chunks of one size
-  const MscclProgram program = to_msccl_program(plan, Bytes{1 << 30});
+  const MscclExport program = to_msccl_export(plan, Bytes{1 << 30});
   EXPECT_TRUE(program.fits());
   const Schedule read = from_msccl_xml(program.xml);
   EXPECT_TRUE(verify_allreduce(read).ok());
