@@ -2,11 +2,10 @@
 //
 // There, every thread block of a GPU runs its steps in order, and a step may wait for one step of
 // another block. Exported schedules give each pair of ranks one block per direction, on as many
-// channels as their peers need; chunks are the slices of an in-place buffer, of which a large one
-// is played several times over, each time following the last: a program needs no pieces for that.
-// What the format cannot say is lost: the partition of the buffer,
-// the place of the own term in a fold (one-shot then adds it first, and ranks may differ in
-// rounding) and the grouping of folds.
+// channels as their peers need; chunks are the slices of an in-place buffer. A buffer too large for
+// one run of the program is played by several that follow each other, so it needs no small pieces.
+// What the format cannot say is lost: the partition of the buffer, the place of the own term in a
+// fold (one-shot then adds it first, and ranks may differ in rounding) and the grouping of folds.
 #pragma once
 
 #include <string>

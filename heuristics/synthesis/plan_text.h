@@ -44,8 +44,9 @@ Schedule proved_schedule(const SynthesisedPlan& plan, Bytes bytes);
 /// The pieces of a tree do the same in other rounds, on chunks of their own.
 bool proof_is_reduced(const SynthesisedPlan& plan, const Schedule& schedule);
 
-/// The plan as MSCCL XML, proved, in as many pieces as the runtimes have room for, of those that
-/// suit a vector of `bytes`. `fits` is whether one piece of each tree has.
+/// The plan as MSCCL XML, proved. Each tree is cut into as many pieces as the runtimes have room
+/// for, 16 at most and no more than suit a vector of `bytes`; into one where that does not fit
+/// either.
 struct MscclExport {
   std::string xml;
   int steps = 0;  // of the longest thread block
