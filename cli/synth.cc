@@ -124,8 +124,7 @@ void write_msccl(const SynthesisedPlan& plan, Bytes bytes, std::ostream& out) {
   if (program.fits()) return;
   std::cerr << fmt::format(
       "collbench: warning: --msccl: {} chunks and thread blocks of {} steps; runtimes of MSCCL "
-      "take "
-      "{} and {}\n",
+      "take {} and {}\n",
       program.chunks, program.steps, most_msccl_chunks, most_msccl_steps);
 }
 

@@ -134,40 +134,33 @@ class ExportedRank {
 // The channel of each pair of ranks: the first on which both have room for a peer more.
 class PairChannels {
  public:
-  explicit PairChannels(const Schedule& schedule) : sends_(schedule.ranks()), receives_(sends_) {
-    Round round;
+  explicit PairChannels(const Schedule& schedule) {
+    std::map<std::pair<Rank, int>, int> sends;  // peers, by rank and channel
+    std::map<std::pair<Rank, int>, int> receives;
+    ResolvedRound round;
     for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
       std::set<Rank> peers;
       for (int t = 0; t < schedule.rounds(); ++t) {
-        schedule.round(rank, t, round);
-        for (const Op& op : round.ops()) {
-          if (op.kind == OpKind::send) peers.insert(op.peer);
-        }
+        resolve(schedule, rank, t, round);
+        for (const Op& op : round.sends()) peers.insert(op.peer);
       }
-      for (const Rank peer : peers) of_pair_[{rank, peer}] = next(sends_[rank], receives_[peer]);
+      for (const Rank peer : peers) {
+        int channel = 0;
+        while (sends[{rank, channel}] == peers_of_channel ||
+               receives[{peer, channel}] == peers_of_channel) {
+          ++channel;
+        }
+        ++sends[{rank, channel}];
+        ++receives[{peer, channel}];
+        of_pair_[{rank, peer}] = channel;
+        count_ = std::max(count_, channel + 1);
+      }
     }
   }
   int of(Rank from, Rank to) const { return of_pair_.at({from, to}); }
   int count() const { return count_; }
 
  private:
-  using Peers = std::vector<int>;  // by channel
-
-  int next(Peers& sends, Peers& receives) {
-    for (std::size_t channel = 0;; ++channel) {
-      for (Peers* peers : {&sends, &receives}) {
-        if (peers->size() <= channel) peers->resize(channel + 1, 0);
-      }
-      if (sends[channel] == peers_of_channel || receives[channel] == peers_of_channel) continue;
-      ++sends[channel];
-      ++receives[channel];
-      count_ = std::max(count_, static_cast<int>(channel) + 1);
-      return static_cast<int>(channel);
-    }
-  }
-
-  std::vector<Peers> sends_;
-  std::vector<Peers> receives_;
   std::map<std::pair<Rank, Rank>, int> of_pair_;
   int count_ = 1;
 };

@@ -36,7 +36,7 @@ constexpr int tests_between_looks = 64;
 
 class MpiEndpoint final : public Endpoint {
  public:
-  explicit MpiEndpoint(Seconds timeout) : timeout_(timeout), hears_(!std::isinf(timeout.count())) {
+  explicit MpiEndpoint(Seconds timeout) : timeout_(timeout) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
     unposted_.resize(static_cast<std::size_t>(ranks_));
@@ -106,13 +106,15 @@ class MpiEndpoint final : public Endpoint {
   }
 
   std::string give_up(const std::string& reason) override {
-    const std::string earlier = hears_ ? heard_mpi_failure() : "";
+    const std::string earlier = hears() ? heard_mpi_failure() : "";
     if (!earlier.empty()) return earlier;
     fail_mpi_session(reason);
     return reason;
   }
 
  private:
+  bool hears() const { return !std::isinf(timeout_.count()); }
+
   void check(int code, const char* call) const {
     if (code == MPI_SUCCESS) return;
     fail_mpi_session(fmt::format("{} failed at rank {}", call, rank_));
@@ -317,7 +319,7 @@ class MpiEndpoint final : public Endpoint {
 
   // MPI does not send for us what is not posted.
   bool leaves_waiting_to_mpi(bool may_block) const {
-    return may_block && !hears_ && sending_to_.empty();
+    return may_block && !hears() && sending_to_.empty();
   }
 
   // Ranks that share a core must give it away, which not every MPI does.
@@ -327,7 +329,7 @@ class MpiEndpoint final : public Endpoint {
     for (int tests = 1; !done(); ++tests) {
       if (!may_block && tests == tests_of_a_try) return false;
       if (!sending_to_.empty()) go_on_sending();
-      if (hears_ && tests % tests_between_looks == 0) {
+      if (hears() && tests % tests_between_looks == 0) {
         if (const std::string why = heard_mpi_failure(); !why.empty()) throw TransportError(why);
         if (begin == Seconds{0}) begin = now();
         if (now() - begin > timeout_) fail(late());
@@ -366,7 +368,6 @@ class MpiEndpoint final : public Endpoint {
   }
 
   Seconds timeout_;
-  bool hears_;  // of failures of the others, which waiting in MPI would not
   Rank rank_ = 0;
   int ranks_ = 1;
   std::size_t open_ = 0;  // transfers that have not been waited for
