@@ -35,8 +35,8 @@ constexpr OptionRow diagnose_rows[] = {
 using WriteDiagnoses = void(std::ostream& out, const std::vector<Diagnosis>& diagnoses);
 
 WriteDiagnoses* writer_of(const Settings& settings) {
-  const std::string& format = settings.one_of("format", {"text", "json", "csv", "markdown"});
-  if (settings.flag("json") || format == "json") return write_diagnoses_json;
+  const std::string format = settings.format_of({"text", "json", "csv", "markdown"});
+  if (format == "json") return write_diagnoses_json;
   if (format == "csv") return write_diagnoses_csv;
   return format == "markdown" ? write_diagnoses_markdown : write_diagnoses;
 }
@@ -50,11 +50,14 @@ int diagnose_tables(const Settings& settings) {
   if (settings.given("healthy")) {
     reference = read_measured_files({settings.text("healthy")}).front();
   }
+  bool is_wrong = false;
   for (const MeasuredTable& table : read_measured_files(settings.words("FILE"))) {
     for (DiagnosisCase& each : diagnosis_cases(table, settings.text("topo"), notes)) {
       if (reference) judge_by_healthy(each, *reference);
       diagnoses.push_back(diagnose(each));
     }
+    is_wrong |= std::any_of(table.times.begin(), table.times.end(),
+                            [](const MeasuredTime& row) { return row.is_wrong(); });
     page.sources.push_back({table.name, to_records(table)});
   }
   for (const std::string& note : notes) std::cerr << "note: " << note << '\n';
@@ -64,6 +67,7 @@ int diagnose_tables(const Settings& settings) {
   write_output(settings.text("html"), [&](std::ostream& out) { write_html(out, page); });
   const bool healthy = std::all_of(diagnoses.begin(), diagnoses.end(),
                                    [](const Diagnosis& each) { return each.healthy; });
+  if (is_wrong) return exit_wrong_result;
   return healthy ? exit_ok : exit_gate_failed;
 }
 

@@ -105,13 +105,13 @@ constexpr OptionRow doctor_rows[] = {
 };
 
 int run_doctor(const Settings& settings) {
-  const std::string& format = settings.one_of("format", {"text", "json"});
+  const std::string format = settings.format_of({"text", "json"});
   const Environment environment = collect_environment();
   std::vector<Finding> findings = judge(environment, read_smt());
   const std::vector<BackEndState> states = back_end_states();
   const GpuReport gpus = look_for_gpus();
   for (Finding& finding : judge_gpus(gpus)) findings.push_back(std::move(finding));
-  if (settings.flag("json") || format == "json") {
+  if (format == "json") {
     std::cout << json_text(to_json(findings, states, gpus, environment), 2) << '\n';
   } else {
     print_report(findings, states, gpus, environment);

@@ -310,6 +310,15 @@ const std::string& Settings::one_of(std::string_view name,
   return text(name);
 }
 
+std::string Settings::format_of(const std::vector<std::string>& known) const {
+  const std::string& format = one_of("format", known);
+  if (!flag("json")) return format;
+  require(!given("format") || format == "json",
+          fmt::format("--json is short for --format json, and {} is {}; give one of them",
+                      label("format"), format));
+  return "json";
+}
+
 std::string Settings::label(std::string_view name) const {
   const Setting& setting = at(name);
   if (setting.priority == 0 || setting.priority == flag_priority) return fmt::format("--{}", name);

@@ -122,6 +122,9 @@ class Settings {
   std::vector<int> worker_counts(std::string_view name) const;
   std::uint64_t seed() const;
   const std::string& one_of(std::string_view name, const std::vector<std::string>& known) const;
+  /// Of --format, one of `known`, and --json, which is short for one of them. Throws
+  /// InvalidArgument if they name two.
+  std::string format_of(const std::vector<std::string>& known) const;
 
   /// "--workers", or "--workers (from ./collbench.toml:3)" if it was not given as a flag.
   std::string label(std::string_view name) const;

@@ -88,6 +88,9 @@ class NcclText {
       }
     }
     end_part();
+    if (runs_ < 2) {
+      for (MeasuredTime& row : table_.times) row.batch.clear();
+    }
     require(!table_.times.empty(),
             fmt::format("{}: no row of nccl-tests' table of an all-reduce in it{}{}", file_,
                         table_.notes.empty() ? "" : "; ", fmt::join(table_.notes, "; ")));
@@ -156,6 +159,7 @@ class NcclText {
   /// of several in a file and has medians.
   void begin_own(const std::vector<std::string_view>& words) {
     end_part();
+    is_own_ = true;
     row_ = MeasuredTime();
     row_.algorithm = std::string(words[3]);
     row_.library = std::string(words[5].substr(0, words[5].find(',')));
@@ -224,15 +228,27 @@ class NcclText {
     return scale;
   }
 
+  /// The name of the run that has just ended. Health checks append those of many hosts to one log.
+  std::string run_name() const {
+    if (is_own_) return "";
+    std::string name = fmt::format("run {}", runs_);
+    if (!hosts_.empty()) name += " on " + *hosts_.begin();
+    if (hosts_.size() > 1) name += fmt::format(" and {} more", hosts_.size() - 1);
+    return name;
+  }
+
   /// What comments after the rows may have said holds for all rows of a part.
   void end_part() {
     Scale scale{static_cast<int>(ranks_.size()), static_cast<int>(hosts_.size())};
     if (scale.ranks == 0 && parted_ < table_.times.size()) scale = scale_without_devices();
     leave_out_others(scale.ranks);
     by_ratio_ = {};
+    if (parted_ < table_.times.size()) ++runs_;
+    const std::string run = run_name();
     for (; parted_ < table_.times.size(); ++parted_) {
       table_.times[parted_].scale = scale;
       table_.times[parted_].library = row_.library;
+      table_.times[parted_].batch = run;
     }
     table_.hosts.insert(table_.hosts.end(), hosts_.begin(), hosts_.end());
     ranks_.clear();
@@ -243,6 +259,8 @@ class NcclText {
   MeasuredTable table_;
   MeasuredTime row_ = mean_of("nccl");
   std::size_t parted_ = 0;                    // rows that have their scale
+  int runs_ = 0;                              // that have rows
+  bool is_own_ = false;                       // a table of ours, whose parts are other cases
   std::set<std::string, std::less<>> ranks_;  // as they are written
   RanksByRatio by_ratio_;
   BenchmarkCommand command_;

@@ -67,6 +67,7 @@ nlohmann::ordered_json json_of(const Diagnosis& diagnosis) {
                {"nodes", diagnosis.scale.nodes},
                {"verdict", diagnosis.healthy ? "healthy" : "unhealthy"},
                {"sure", diagnosis.sure},
+               {"wrong_rows", diagnosis.wrong_rows},
                {"busbw_GBps", gigabytes(diagnosis.busbw)},
                {"expected_busbw_GBps", gigabytes(diagnosis.expected_busbw)},
                {"causes", Json::array()},

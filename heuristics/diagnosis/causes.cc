@@ -79,6 +79,12 @@ constexpr Cause cause_rows[] = {
     {"network_slow", "the network is slower than the machine should have",
      "all large transfers lose in the same proportion",
      "ib_write_bw -d DEVICE --report_gbits between each two nodes", "inferred from the model"},
+    {"unexplained", "the system is far slower than the machine should be, and no known fault fits",
+     "the times are far from what the machine should take, and none of the other causes leaves "
+     "such a curve",
+     "collbench topo show  (is it this machine?); then a table of one node, of two, and of this "
+     "system when it was well (--healthy)",
+     "inferred from the model"},
     // Ranks.
     {"straggler", "a rank is late",
      "an all-reduce ends when its last rank has come: the others wait, as long at every size",

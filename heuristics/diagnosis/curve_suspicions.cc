@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -23,10 +24,8 @@ std::vector<Suspicion> curve_suspicions(std::span<const Bytes> sizes,
     found.add("step_cost", 1, fmt::format("steps {:.1f} times as long", longer),
               [&](Bytes bytes) { return at(bytes) + latency * (longer - 1); });
   }
-  for (const double us : strengths(60, 2e4)) {
-    if (us < 4e6 * latency.count()) continue;
-    found.add("straggler", 1, fmt::format("{:.0f} us late", us),
-              [&](Bytes bytes) { return at(bytes) + Seconds{us * 1e-6}; });
+  for (LateRank& late : late_rank_curves(std::max(least_delay, 4 * latency))) {
+    found.add_plain("straggler", 1, std::move(late.words), std::move(late.slower));
   }
   found.weigh(1, false);
   return found.take();

@@ -1,15 +1,14 @@
 #include "heuristics/diagnosis/diagnosis.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
-#include <numeric>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
 #include "core/quantile.h"
+#include "heuristics/diagnosis/weighing.h"
 
 namespace collbench {
 namespace {
@@ -65,100 +64,6 @@ std::optional<LateIterations> lateness_of(const TimesBySize& times) {
   return found;
 }
 
-Deviation deviation_of(const Suspicion& suspicion, std::size_t i, Bytes bytes, Seconds measured) {
-  const Seconds time = suspicion.times[i];
-  return {std::log2(static_cast<double>(bytes.count)), std::min(1.0, suspicion.latency / time),
-          std::log(measured / time)};
-}
-
-struct Weighed {
-  const Suspicion* suspicion = nullptr;
-  double probability = 0;
-};
-
-bool is_fault(const Cause* cause) { return cause != nullptr && cause->fault; }
-
-/// Whether at least half of what a fault would cost, in logarithms, is there at the sizes where it
-/// costs something: else it may fit the rest of the curve as it likes, nothing is lost by it.
-bool shows(const Suspicion& suspicion, const Suspicion& healthy,
-           std::span<const Seconds> measured) {
-  constexpr double notable = 0.15;
-  double foretold = 0;
-  double found = 0;
-  for (std::size_t i = 0; i < measured.size(); ++i) {
-    const double cost = std::log(suspicion.times[i] / healthy.times[i]);
-    if (cost < notable) continue;
-    foretold += cost;
-    found += std::log(measured[i] / healthy.times[i]);
-  }
-  return found >= 0.5 * foretold;
-}
-
-/// Probabilities of all suspicions, largest first; the first of `suspicions` is as it should be.
-std::vector<Weighed> weigh(const std::vector<Suspicion>& suspicions, std::span<const Bytes> sizes,
-                           std::span<const Seconds> measured, const ModelError& error) {
-  const ModelError of_faults = with_known_rate(error);
-  constexpr double of_steps = 0.75;  // log_likelihood() has some of them in it
-  std::vector<double> logs;
-  const Suspicion* healthy = nullptr;  // of the same play
-  for (const Suspicion& suspicion : suspicions) {
-    if (suspicion.cause == nullptr) healthy = &suspicion;
-    std::vector<Deviation> curve;
-    std::vector<double> cured;  // without what the fault costs
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      curve.push_back(deviation_of(suspicion, i, sizes[i], measured[i]));
-      cured.push_back(curve.back().log_ratio + std::log(healthy->times[i].count()));
-    }
-    const ModelError& own = is_fault(suspicion.cause) ? of_faults : error;
-    logs.push_back(std::log(suspicion.weight) +
-                   error.trust *
-                       (log_likelihood(own, curve) + of_steps * log_of_steps(sizes, cured)));
-    constexpr double never = 50;  // what does not show is no explanation
-    const bool seen = !is_fault(suspicion.cause) || shows(suspicion, suspicions.front(), measured);
-    if (!seen) logs.back() -= never;
-  }
-  const double largest = *std::max_element(logs.begin(), logs.end());
-  std::vector<Weighed> weighed;
-  double sum = 0;
-  for (std::size_t i = 0; i < suspicions.size(); ++i) {
-    weighed.push_back({&suspicions[i], std::exp(logs[i] - largest)});
-    sum += weighed.back().probability;
-  }
-  for (Weighed& each : weighed) each.probability /= sum;
-  std::stable_sort(weighed.begin(), weighed.end(), [](const Weighed& a, const Weighed& b) {
-    return a.probability > b.probability;
-  });
-  return weighed;
-}
-
-/// One cause, all its strengths.
-struct WeighedCause {
-  const Cause* cause = nullptr;
-  double probability = 0;
-  const Suspicion* best = nullptr;  // its likeliest strength
-};
-
-/// Likeliest curve first, and of one curve the likeliest cause.
-std::vector<WeighedCause> by_cause(const std::vector<Weighed>& weighed) {
-  std::vector<WeighedCause> causes;
-  for (const Weighed& each : weighed) {
-    const Cause* cause = each.suspicion->cause;
-    auto found = std::find_if(causes.begin(), causes.end(),
-                              [&](const WeighedCause& c) { return c.cause == cause; });
-    if (found == causes.end()) found = causes.insert(found, {cause, 0, each.suspicion});
-    found->probability += each.probability;
-  }
-  std::map<std::string_view, double> together;
-  const auto of_curve = [&](const WeighedCause& each) -> double& {
-    return together[each.cause == nullptr ? "" : curve_of(each.cause->name)];
-  };
-  for (const WeighedCause& each : causes) of_curve(each) += each.probability;
-  std::stable_sort(causes.begin(), causes.end(), [&](const auto& a, const auto& b) {
-    return std::pair(of_curve(a), a.probability) > std::pair(of_curve(b), b.probability);
-  });
-  return causes;
-}
-
 /// Which sizes lose and how much, in words: of the first and the last size, and the worst between.
 std::string seen_in(const Diagnosis& diagnosis, std::span<const Seconds> measured) {
   const std::vector<JudgedSize>& sizes = diagnosis.sizes;
@@ -211,6 +116,8 @@ class Judge {
     weigh_causes(by_cause(weighed), found);
     add_lateness(found);
     add_scatter(found);
+    add_wrong_rows(found);
+    add_impossible(found);
     add_limits(found);
     return found;
   }
@@ -320,14 +227,42 @@ class Judge {
         std::exp(quantile(apart, 0.5))));
   }
 
+  void add_wrong_rows(Diagnosis& found) const {
+    std::string sizes;
+    for (const MeasuredTime& row : given_.rows) {
+      if (!row.is_wrong()) continue;
+      const std::string size = to_string(row.bytes);
+      if (found.wrong_rows++ == 0) sizes = size;
+      if (found.wrong_rows == 2) sizes += " and others";
+    }
+    if (found.wrong_rows == 0) return;
+    found.notes.push_back(
+        fmt::format("{} of {} rows have wrong results ({}) and do not count: no bytes that arrive "
+                    "damaged are healthy, whatever their rate",
+                    found.wrong_rows, given_.rows.size(), sizes));
+  }
+
+  void add_impossible(Diagnosis& found) const {
+    constexpr double beyond = 1.5;
+    const JudgedSize& largest = found.sizes.back();
+    const double ratio = found.busbw.bytes_per_second / found.expected_busbw.bytes_per_second;
+    if (largest.verdict != "fast" || ratio < beyond) return;
+    found.notes.push_back(
+        fmt::format("the largest sizes are {:.1f} times as fast as {} should be: is it another "
+                    "machine, or does "
+                    "the table count other ranks or bytes?",
+                    ratio, found.machine));
+  }
+
   void add_limits(Diagnosis& found) const {
     constexpr Bytes small{64 << 10};
     constexpr Bytes large{16 << 20};
     if (sizes_.back() < large) {
       found.notes.push_back(fmt::format(
-          "the table ends at {}: faults of bandwidth show from some MiB on, so it cannot tell that "
+          "the table ends at {}{}: faults of bandwidth show from some MiB on, so it cannot tell "
+          "that "
           "there is none (nccl-tests: -e 8G)",
-          to_string(sizes_.back())));
+          to_string(sizes_.back()), found.wrong_rows > 0 ? " but for wrong results" : ""));
     }
     if (sizes_.front() > small) {
       found.notes.push_back(
@@ -374,11 +309,6 @@ class Judge {
 };
 
 }  // namespace
-
-std::string_view curve_of(std::string_view cause) {
-  constexpr std::array<std::string_view, 3> of_rate = {"nic_missing", "nic_affinity", "congestion"};
-  return std::find(of_rate.begin(), of_rate.end(), cause) == of_rate.end() ? cause : of_rate[0];
-}
 
 std::vector<Bytes> sizes_of(std::span<const MeasuredTime> rows) {
   std::vector<Bytes> sizes;

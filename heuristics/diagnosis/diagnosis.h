@@ -8,9 +8,10 @@
 //   P(suspicion | table)  ~  weight * density(ln(measured / time of the suspicion))
 //
 // The table is unhealthy where the faults together are more likely than not, and one of them shows.
+// One of them is unexplained(): a system that is slower in a way that none of the others foretells.
 // A cause is said as a fact only where all others are far less likely (told_from). Else those that
 // fit are named together, and `undecided` says why the table cannot tell, and what would. Those
-// that can only take a share of the network's rate are ranked together (curve_of()).
+// that can only take a share of the network's rate are ranked together (weighing.h).
 #pragma once
 
 #include <optional>
@@ -60,6 +61,7 @@ struct Diagnosis {
   std::string method;  // "nccl auto"
   Scale scale;
   std::vector<JudgedSize> sizes;
+  int wrong_rows = 0;  // with wrong results, which do not count
   bool healthy = true;
   double sure = 0;                 // probability of that verdict
   std::vector<FoundCause> causes;  // most likely first; if healthy, what is no fault
@@ -72,11 +74,6 @@ struct Diagnosis {
   std::vector<VendorFloor> floors;
   std::vector<std::string> notes;
 };
-
-/// The first of the causes that leave the curve of this one, or itself: fewer adapters, adapters
-/// far from their GPUs and flows that collide all take a share of the rate at large sizes and
-/// nothing else, and a table tells them apart by the usual strengths only.
-std::string_view curve_of(std::string_view cause);
 
 /// `error` counts where the case has none. Throws InvalidArgument if no row is right or the
 /// suspicions do not fit the sizes.

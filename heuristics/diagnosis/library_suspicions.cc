@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -251,10 +252,9 @@ class LibrarySuspicions {
                          {rate / in_.hardware.of_gpu, longer});
       }
     }
-    // Each GPU of a mesh has links of its own to others; of a switch, few are ever missing.
-    const bool mesh = in_.ring.type_intra == NcclPath::nvl && !in_.nvswitch;
+    const bool linked = in_.ring.type_intra == NcclPath::nvl && in_.nodes == 1;
     for (const double share : strengths(0.15, 0.7)) {
-      if (!mesh || in_.nodes > 1) break;
+      if (!linked) break;
       const std::string words = fmt::format("{:.2f} of the rate between GPUs", share);
       add_known("wrong_mesh", words, [&](NcclInputs& in) { scale_gpus(in, share); });
       found_.add_plain("wrong_mesh", 1, words, {share});
@@ -369,12 +369,9 @@ class LibrarySuspicions {
 
   /// Less than some latencies is no late rank that a table could show.
   void add_late_rank() {
-    const PlayedOn on{in_, in_, question_};
-    const double latency_us = time_on(on, SuspicionList::smallest).count() * 1e6;
-    for (const double us : strengths(60, 2e4)) {
-      if (us < 4 * latency_us) continue;
-      found_.add("straggler", 1, fmt::format("{:.0f} us late", us),
-                 [&](Bytes bytes) { return time_on(on, bytes) + Seconds{us * 1e-6}; });
+    const Seconds latency = time_on({in_, in_, question_}, SuspicionList::smallest);
+    for (LateRank& late : late_rank_curves(std::max(least_delay, 4 * latency))) {
+      found_.add_plain("straggler", 1, std::move(late.words), std::move(late.slower));
     }
   }
 

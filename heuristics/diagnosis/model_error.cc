@@ -108,6 +108,14 @@ ModelError with_known_rate(ModelError error) {
   return error;
 }
 
+ModelError error_of_unexplained(ModelError error) {
+  error.latency = error.latency_wide = std::max(1.2, error.latency_wide);
+  error.rate = error.rate_wide = 1.5;
+  error.local_ends = std::max(0.3, error.local_ends);
+  error.local_middle = std::max(0.8, error.local_middle);
+  return error;
+}
+
 double log_likelihood(const ModelError& error, std::span<const Deviation> curve) {
   Eigen::VectorXd r(static_cast<Eigen::Index>(curve.size()));
   for (std::size_t i = 0; i < curve.size(); ++i) {

@@ -5,6 +5,9 @@
 #include <cmath>
 #include <map>
 #include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "core/error.h"
 
@@ -15,11 +18,9 @@ namespace {
 /// often (GPUDirect, NVLS) or once (steps), and for LL, which has to be asked for. Congestion is
 /// reported of more than two nodes only.
 double frequency_of(std::string_view name, bool pair) {
-  static const std::map<std::string_view, double> unusual = {{"gdr_off", 1.5},
-                                                             {"nvls_off", 2},
-                                                             {"step_cost", 0.4},
-                                                             {"ll_at_large", 0.3},
-                                                             {"network_slow", 0.1}};
+  static const std::map<std::string_view, double> unusual = {
+      {"gdr_off", 1.5},     {"nvls_off", 2},       {"step_cost", 0.4},
+      {"ll_at_large", 0.3}, {"network_slow", 0.1}, {"unexplained", 0.02}};
   if (name == "congestion") return pair ? 0.15 : 2;
   const auto found = unusual.find(name);
   return found == unusual.end() ? 1 : found->second;
@@ -34,6 +35,17 @@ std::vector<double> strengths(double low, double high) {
   std::vector<double> all;
   for (int i = 0; i <= steps; ++i) {
     all.push_back(low * std::pow(high / low, static_cast<double>(i) / steps));
+  }
+  return all;
+}
+
+std::vector<LateRank> late_rank_curves(Seconds least) {
+  std::vector<LateRank> all;
+  for (const double us : strengths(least.count() * 1e6, 2e4)) {
+    all.push_back(
+        {fmt::format("{:.0f} us late", us), [=](const HealthyCurve&, Bytes, Seconds healthy) {
+           return healthy + Seconds{us * 1e-6};
+         }});
   }
   return all;
 }
@@ -128,6 +140,12 @@ void SuspicionList::add_plain(const char* name, double weight, const std::string
 }
 
 void SuspicionList::weigh(double share, bool pair) {
+  Suspicion unexplained = all_[healthy_];
+  unexplained.cause = &cause("unexplained");
+  unexplained.words = "none of the known faults";
+  unexplained.weight = 1;
+  unexplained.is_unexplained = true;
+  all_.push_back(std::move(unexplained));
   std::map<const Cause*, std::array<double, 2>> sums;  // with a model, plain
   for (std::size_t i = weighed_; i < all_.size(); ++i) {
     sums[all_[i].cause].at(all_[i].slower ? 1 : 0) += all_[i].weight;

@@ -12,6 +12,14 @@
 
 namespace collbench {
 
+/// A rank that is late by as long at every size, from `least` to 20 ms: words and curves.
+struct LateRank {
+  std::string words;
+  SlowerTime slower;
+};
+std::vector<LateRank> late_rank_curves(Seconds least);
+constexpr Seconds least_delay{60e-6};  // that is told from other latencies
+
 /// From `low` to `high` in steps of about a seventh, which no table tells apart.
 std::vector<double> strengths(double low, double high);
 
@@ -43,8 +51,8 @@ class SuspicionList {
                  const PlainChange& fault);
   /// The same with a curve of its own.
   void add_plain(const char* cause, double weight, std::string words, SlowerTime slower);
-  /// Weighs what was added since the last call: every cause as frequent as it is, times `share`,
-  /// half of it with a model and half plain where it has both.
+  /// Adds what no cause explains, and weighs all since the last call: every cause as frequent as it
+  /// is, times `share`, half of it with a model and half plain where it has both.
   void weigh(double share, bool pair);
 
   std::span<const Bytes> sizes() const { return sizes_; }

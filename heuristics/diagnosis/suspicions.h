@@ -34,6 +34,7 @@ struct Suspicion {
   Seconds latency{0};                    // of the smallest vectors
   std::vector<std::string> played = {};  // "ring, LL" at each size; empty: not known
   SlowerTime slower = {};                // plain; empty: the times are those of a model
+  bool is_unexplained = false;           // slower than `times`, in a way that nothing foretells
 };
 
 /// The times of a plain suspicion where the machine takes `healthy` when it is well.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,22 +12,35 @@
 #include "core/error.h"
 #include "heuristics/calibration/fidelity.h"
 #include "heuristics/calibration/fit.h"
+#include "heuristics/diagnosis/suspicion_list.h"
 #include "heuristics/policies/policy.h"
 #include "topologies/specification.h"
 
 namespace collbench {
 namespace {
 
-/// Rows of one table by method, whatever the place, and scale.
-std::map<std::pair<MethodKey, Scale>, std::vector<MeasuredTime>> rows_by_case(
-    const MeasuredTable& table) {
-  std::map<std::pair<MethodKey, Scale>, std::vector<MeasuredTime>> cases;
+/// One case: a method, whatever the place, at a scale, in one run where the table tells runs apart.
+using CaseKey = std::tuple<MethodKey, Scale, std::string>;
+using RowsByCase = std::map<CaseKey, std::vector<MeasuredTime>>;
+
+RowsByCase rows_by_case(const MeasuredTable& table, bool by_run) {
+  RowsByCase cases;
   for (const MeasuredTime& row : table.times) {
     MethodKey key = method_of(row);
     key.in_place = false;
-    if (!row.is_wrong()) cases[{key, row.scale}].push_back(row);
+    cases[{key, row.scale, by_run ? row.batch : ""}].push_back(row);
   }
   return cases;
+}
+
+/// By runs if each has sizes enough to be judged by: the job of a row is a run, too.
+RowsByCase rows_by_case(const MeasuredTable& table) {
+  constexpr std::size_t enough = 3;
+  RowsByCase by_run = rows_by_case(table, true);
+  const bool tells = std::all_of(by_run.begin(), by_run.end(), [](const auto& each) {
+    return sizes_of(each.second).size() >= enough;
+  });
+  return tells ? by_run : rows_by_case(table, false);
 }
 
 std::string machine_for(const MeasuredTable& table, const Scale& scale,
@@ -107,10 +121,27 @@ void add_best_schedules(DiagnosisCase& found, std::vector<std::string>& notes) {
       found.table, found.rows.front().library, found.machine));
 }
 
+/// Where the table's own devices are of another generation than those of the machine that was
+/// named.
+void note_other_gpus(const MeasuredTable& table, const DiagnosisCase& given,
+                     const NcclInputs& named, std::vector<std::string>& notes) {
+  const Scale& scale = given.rows.front().scale;
+  const int per_node = scale.nodes > 0 ? scale.ranks_per_node() : scale.ranks;
+  const std::string usual = machine_of_gpus(table.hardware, per_node);
+  if (usual.empty()) return;
+  std::string ignored;
+  const auto inputs = Predictor(usual).library_inputs(given.rows.front(), ignored);
+  if (!inputs || inputs->compute_capability == named.compute_capability) return;
+  notes.push_back(
+      fmt::format("{}: its devices are '{}', which are not those of {}: is --topo right?",
+                  table.name, table.hardware, given.machine));
+}
+
 DiagnosisCase case_of(const MeasuredTable& table, const std::string& machine,
                       std::vector<MeasuredTime> rows, std::vector<std::string>& notes) {
   DiagnosisCase found;
-  found.table = table.name;
+  const std::string& run = rows.front().batch;
+  found.table = table.name + (run.empty() ? "" : ", " + run);
   found.hardware = table.hardware;
   found.rows = std::move(rows);
   found.machine = machine.empty() ? machine_for(table, found.rows.front().scale, notes) : machine;
@@ -119,6 +150,7 @@ DiagnosisCase case_of(const MeasuredTable& table, const std::string& machine,
   const std::optional<NcclInputs> inputs = predictor.library_inputs(found.rows.front(), note);
   if (!note.empty()) notes.push_back(note);
   if (inputs) {
+    if (!machine.empty()) note_other_gpus(table, found, *inputs, notes);
     found.suspicions =
         library_suspicions(*inputs, library_question(found.rows.front()), sizes_of(found.rows));
   } else if (predictor.calibration() == nullptr && is_library_default(found.rows[0].algorithm)) {
@@ -171,6 +203,25 @@ void keep_play(std::vector<Suspicion>& suspicions, const std::map<std::size_t, S
   suspicions.erase(suspicions.begin(), kept);
 }
 
+/// Where it is known what was taken, a rank that is late by less shows, too: by half of
+/// `least_taken`.
+void replace_late_ranks(std::vector<Suspicion>& suspicions, const std::vector<Bytes>& sizes,
+                        Seconds least_taken) {
+  const Cause* const straggler = &cause("straggler");
+  double weight = 0;
+  for (const Suspicion& each : suspicions) weight += each.cause == straggler ? each.weight : 0;
+  std::erase_if(suspicions, [&](const Suspicion& each) { return each.cause == straggler; });
+  std::vector<LateRank> late = late_rank_curves(0.5 * least_taken);
+  for (LateRank& each : late) {
+    Suspicion& added = suspicions.emplace_back();
+    added.cause = straggler;
+    added.words = std::move(each.words);
+    added.weight = weight / static_cast<double>(late.size());
+    added.slower = std::move(each.slower);
+    make_plain(added, suspicions.front(), sizes);
+  }
+}
+
 /// Straight between the points, and level beyond them.
 double between(const std::map<double, double>& points, double x) {
   const auto above = points.lower_bound(x);
@@ -186,15 +237,27 @@ double between(const std::map<double, double>& points, double x) {
 std::vector<DiagnosisCase> diagnosis_cases(const MeasuredTable& table, const std::string& machine,
                                            std::vector<std::string>& notes) {
   std::vector<DiagnosisCase> cases;
-  std::string reason = fmt::format("{}: no right row to diagnose", table.name);
+  std::string reason = fmt::format("{}: no row to diagnose", table.name);
+  bool all_wrong = false;
   for (auto& [key, rows] : rows_by_case(table)) {
+    const auto& [method, scale, run] = key;
+    const auto leave_out = [&, &method = method, &scale = scale](const std::string& why) {
+      notes.push_back(fmt::format("{}, {} left out: {}", to_string(method), to_string(scale), why));
+    };
+    if (sizes_of(rows).empty()) {
+      all_wrong = true;
+      leave_out(fmt::format("{}: all results are wrong", table.name));
+      continue;
+    }
     try {
       cases.push_back(case_of(table, machine, std::move(rows), notes));
     } catch (const InvalidArgument& error) {
       reason = error.what();
-      notes.push_back(
-          fmt::format("{}, {} left out: {}", to_string(key.first), to_string(key.second), reason));
+      leave_out(reason);
     }
+  }
+  if (cases.empty() && all_wrong) {
+    throw WrongResult(fmt::format("{}: no right result to diagnose", table.name));
   }
   require(!cases.empty(), reason);
   return cases;
@@ -208,6 +271,7 @@ void judge_by_healthy(DiagnosisCase& given, const MeasuredTable& healthy) {
   for (const auto& [i, time] : taken) {
     logs[doublings_of(sizes[i])] = std::log(time / given.suspicions.front().times[i]);
   }
+  replace_late_ranks(given.suspicions, sizes, taken.begin()->second);
   std::vector<double> factors;
   for (const Bytes size : sizes) factors.push_back(std::exp(between(logs, doublings_of(size))));
   for (Suspicion& suspicion : given.suspicions) {
@@ -234,6 +298,8 @@ std::vector<Diagnosis> diagnoses_where_known(const MeasuredTable& table,
       diagnoses.push_back(diagnose(each));
     }
   } catch (const InvalidArgument&) {
+    return {};
+  } catch (const WrongResult&) {
     return {};
   }
   return diagnoses;

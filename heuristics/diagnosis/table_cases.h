@@ -9,10 +9,10 @@
 
 namespace collbench {
 
-/// One case for each library, algorithm and scale in the table; both places are one. `machine` is
-/// as for --topo, or a file of `calibrate`; empty: the one that the table's devices are known of.
-/// What cannot be diagnosed is left out, and `notes` say why. Throws InvalidArgument, with what to
-/// give, if nothing is left.
+/// One case for each library, algorithm, scale and run in the table; both places are one. `machine`
+/// is as for --topo, or a file of `calibrate`; empty: the one that the table's devices are known
+/// of. What cannot be diagnosed is left out, and `notes` say why. Throws InvalidArgument, with what
+/// to give, if nothing is left, and WrongResult if that is because no result is right.
 std::vector<DiagnosisCase> diagnosis_cases(const MeasuredTable& table, const std::string& machine,
                                            std::vector<std::string>& notes);
 

@@ -23,6 +23,7 @@
 
 #include "core/error.h"
 #include "heuristics/diagnosis/table_cases.h"
+#include "heuristics/diagnosis/weighing.h"
 
 namespace collbench {
 namespace {

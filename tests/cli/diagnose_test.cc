@@ -1,14 +1,19 @@
 // `collbench diagnose`: verdicts, causes, exit codes and formats, with and without --topo.
+#include <cmath>
+
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/cli/invoke.h"
 
+#include "core/input_file.h"
 #include "core/json.h"
 
 namespace collbench {
 namespace {
 
+using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -235,6 +240,92 @@ TEST_F(DiagnoseTest, RefusesWhatItCannotJudge) {
   const CommandOutcome format = invoke(folder_, {"diagnose", "t.csv", "--format", "xml"});
   EXPECT_EQ(format.code, 2);
   EXPECT_THAT(format.err, HasSubstr("markdown"));
+}
+
+// A health check of many hosts appends their runs to one log.
+TEST_F(DiagnoseTest, RunsBehindEachOtherAreCasesOfTheirOwn) {
+  const std::string well = read_file(tables + "h100_8gpu_healthy_nvls.txt");
+  std::string other = read_file(tables + "h100_8gpu_nvls_off.txt");
+  for (std::size_t at = 0; (at = other.find("synth-a", at)) != other.npos;) {
+    other.replace(at, 7, "other-b");
+  }
+  folder_.write("log.txt", well + "\n" + other);
+  const auto json = json_of({"log.txt"}, 1)["tables"];
+  ASSERT_EQ(json.size(), 2U);
+  EXPECT_EQ(json[0]["table"], "log.txt, run 1 on synth-a");
+  EXPECT_EQ(json[0]["verdict"], "healthy");
+  EXPECT_EQ(json[1]["table"], "log.txt, run 2 on other-b");
+  EXPECT_EQ(json[1]["verdict"], "unhealthy");
+  // Of one run nobody asks which.
+  folder_.write("one.txt", other);
+  EXPECT_EQ(json_of({"one.txt"}, 1)["tables"][0]["table"], "one.txt");
+}
+
+// The curve of no known fault, ten times as slow as it should be.
+TEST_F(DiagnoseTest, FarTooSlowIsUnhealthyWhateverTheCurve) {
+  std::string csv = "ranks,nodes,library,bytes,avg_us\n";
+  for (int doublings = 26; doublings <= 33; ++doublings) {
+    const double bytes = std::exp2(doublings);
+    csv += fmt::format("8,1,nccl,{:.0f},{:.1f}\n", bytes, 1e6 * 1.75 * bytes / 48e9);
+  }
+  folder_.write("t.csv", csv);
+  const auto slow = json_of({"t.csv", "-t", "dgx-h100"}, 1);
+  EXPECT_EQ(slow["verdict"], "unhealthy");
+  folder_.write("osu.csv",
+                "ranks,nodes,library,bytes,avg_us\n16,2,mine,1048576,700\n"
+                "16,2,mine,4194304,2600\n16,2,mine,16777216,10600\n");
+  EXPECT_EQ(json_of({"osu.csv", "-t", "cluster:2xdgx-h100"}, 1)["verdict"], "unhealthy");
+  folder_.write("one.csv", "ranks,nodes,library,bytes,avg_us\n16,2,mine,16777216,10600\n");
+  EXPECT_EQ(json_of({"one.csv", "-t", "cluster:2xdgx-h100"}, 1)["verdict"], "unhealthy");
+}
+
+TEST_F(DiagnoseTest, ByAHealthyTableASmallDelayShows) {
+  const std::string was = tables + "h100_2x8_ring_healthy.txt";
+  const auto healthy = json_of({was}, 0)["tables"][0]["sizes"];
+  std::string csv = "ranks,nodes,library,bytes,avg_us\n";
+  for (const auto& size : healthy) {
+    csv += fmt::format("16,2,nccl,{},{}\n", size["bytes"].get<std::int64_t>(),
+                       size["measured_us"].get<double>() + 200);
+  }
+  folder_.write("late.csv", csv);
+  const auto late = json_of({"late.csv", "-t", "cluster:2xdgx-h100", "--healthy", was}, 1);
+  EXPECT_EQ(late["causes"][0], "straggler") << late["causes"];
+}
+
+TEST_F(DiagnoseTest, WrongResultsAreNotHealthy) {
+  std::string text = read_file(tables + "h100_8gpu_healthy_nvls.txt");
+  const std::size_t row = text.find("  1073741824 ");
+  ASSERT_NE(row, text.npos);
+  const std::size_t end = text.find('\n', row);
+  const std::size_t wrong = text.rfind('0', end);
+  text.replace(wrong, 1, "7");
+  folder_.write("t.txt", text);
+  const CommandOutcome outcome = invoke(folder_, {"diagnose", "t.txt"});
+  EXPECT_EQ(outcome.code, 3) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("1 of 62 rows have wrong results (1 GiB)"));
+
+  const std::size_t first_row = text.find("           8 ");
+  folder_.write("all.txt",
+                text.substr(0, first_row) + "8 2 float sum -1 21.8 0.00 0.00 7 22.2 0.00 0.00 7\n");
+  const CommandOutcome all = invoke(folder_, {"diagnose", "all.txt"});
+  EXPECT_EQ(all.code, 3);
+  EXPECT_THAT(all.err, HasSubstr("no right result to diagnose"));
+}
+
+TEST_F(DiagnoseTest, AMachineThatTheTableIsNotOfIsNoted) {
+  const std::string file = tables + "h100_8gpu_healthy_nvls.txt";
+  const CommandOutcome other = invoke(folder_, {"diagnose", file, "-t", "dgx-a100"});
+  EXPECT_THAT(other.err, HasSubstr("which are not those of dgx-a100: is --topo right?"));
+  EXPECT_THAT(other.out, HasSubstr("times as fast as dgx-a100 should be"));
+  const CommandOutcome own = invoke(folder_, {"diagnose", file, "-t", "dgx-h100"});
+  EXPECT_THAT(own.err + own.out, Not(AnyOf(HasSubstr("is --topo"), HasSubstr("times as fast"))));
+}
+
+TEST_F(DiagnoseTest, RefusesTwoFormats) {
+  const CommandOutcome two =
+      invoke(folder_, {"diagnose", tables + "h100_8gpu_nvls_off.txt", "--json", "--format", "csv"});
+  EXPECT_EQ(two.code, 2);
+  EXPECT_THAT(two.err, HasSubstr("--json is short for --format json, and --format is csv"));
 }
 
 }  // namespace
