@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <deque>
+#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,12 +23,18 @@ struct ImportedMessage {
   bool reduces = false;
 };
 
+// What rounds are to keep of a program, as far as there are such.
+struct RoundRules {
+  bool long_folds;  // a round adds several messages to a chunk
+  bool in_order;    // of two messages of a connection the later one is in a later round
+  bool in_time;     // a round has few messages of a connection
+};
+
 // Runs a program step by step, in some order its waits allow, and records its messages in the order
-// of their receipt and what each must come after, by the chunks they read and write. Without long
-// folds, a round adds at most one message to a chunk.
+// of their receipt and what each must come after, by the chunks they read and write.
 class Run {
  public:
-  Run(const MscclProgram& program, bool long_folds) : program_(program), long_folds_(long_folds) {
+  Run(const MscclProgram& program, const RoundRules& rules) : program_(program), rules_(rules) {
     for (Rank gpu = 0; gpu < static_cast<Rank>(program.gpus.size()); ++gpu) {
       state_.emplace_back();
       const std::vector<MscclBlock>& blocks = program.gpus[gpu].blocks;
@@ -61,6 +68,7 @@ class Run {
   struct Connection {
     std::deque<int> messages;
     int waiting_block = -1;
+    int last = -1;  // message sent
   };
 
   Connection& connection(Rank from, Rank to, int channel) {
@@ -109,6 +117,8 @@ class Run {
       history.read.push_back(message);
     }
     Connection& to = connection(gpu, block.send, block.channel);
+    if (rules_.in_order && to.last >= 0) precede(to.last, message, 1);
+    to.last = message;
     to.messages.push_back(message);
     if (to.waiting_block >= 0) ready_.emplace_back(block.send, std::exchange(to.waiting_block, -1));
   }
@@ -147,7 +157,7 @@ class Run {
   bool joins(int earlier, int later) const {
     const ImportedMessage& a = messages_[earlier];
     const ImportedMessage& b = messages_[later];
-    return long_folds_ && a.reduces && b.reduces && a.chunks == b.chunks;
+    return rules_.long_folds && a.reduces && b.reduces && a.chunks == b.chunks;
   }
 
   void precede(int from, int to, int delay) {
@@ -174,7 +184,7 @@ class Run {
   }
 
   const MscclProgram& program_;
-  const bool long_folds_;
+  const RoundRules rules_;
   std::vector<GpuState> state_;
   std::map<std::tuple<Rank, Rank, int>, Connection> connections_;
   std::deque<std::pair<Rank, int>> ready_;
@@ -188,13 +198,28 @@ struct TimedOp {
   Op op;
 };
 
+// Whether many messages go from one rank to another in one round, as all pieces of a pipeline would
+// in the earliest that their data allow.
+bool stalls(const Run& run, const std::vector<int>& rounds) {
+  constexpr std::size_t few = 4;
+  std::vector<std::tuple<Rank, Rank, int>> sent;
+  for (const int id : run.received()) {
+    sent.emplace_back(run.messages()[id].from, run.messages()[id].to, rounds[id]);
+  }
+  std::sort(sent.begin(), sent.end());
+  for (std::size_t i = few; i < sent.size(); ++i) {
+    if (sent[i] == sent[i - few]) return true;
+  }
+  return false;
+}
+
 // The messages in the earliest rounds, or nothing if there are none in which all waits hold.
 std::optional<Schedule> in_rounds(const MscclProgram& program, CollectiveKind kind,
-                                  bool long_folds) {
-  const Run run(program, long_folds);
+                                  const RoundRules& rules) {
+  const Run run(program, rules);
   const auto count = static_cast<int>(run.messages().size());
   const auto rounds = earliest_rounds(count, run.precedences());
-  if (!rounds) return std::nullopt;
+  if (!rounds || (rules.in_time && stalls(run, *rounds))) return std::nullopt;
   auto rows = std::make_shared<std::vector<std::vector<TimedOp>>>(program.gpus.size());
   int last = -1;
   for (const int id : run.received()) {
@@ -230,19 +255,27 @@ void check_rounds(const Schedule& schedule) {
 
 Schedule from_msccl_xml(std::string_view xml, CollectiveKind kind) {
   const MscclProgram program = read_msccl_program(xml, kind);
-  const std::optional<Schedule> schedule = in_rounds(program, kind, true);
-  require(schedule.has_value(),
-          "MSCCL XML: the messages cannot be put into rounds: some ranks exchange chunks in place "
-          "without reducing them");
-  try {
-    check_rounds(*schedule);
-    return *schedule;
-  } catch (const InvalidArgument&) {
-    // Folds that cross: more rounds with fewer terms each keep the order of the program.
-    const std::optional<Schedule> longer = in_rounds(program, kind, false);
-    if (!longer) throw;
-    return *longer;
+  // Messages that would stand in one round follow each other, so that pieces fill a pipeline,
+  // unless one is taken so late that no rounds allow it. Folds that cross get more rounds with
+  // fewer terms.
+  constexpr RoundRules tries[] = {{true, false, true},  {false, false, true},
+                                  {true, true, false},  {false, true, false},
+                                  {true, false, false}, {false, false, false}};
+  std::exception_ptr refused;
+  for (const RoundRules& rules : tries) {
+    const std::optional<Schedule> schedule = in_rounds(program, kind, rules);
+    if (!schedule) continue;
+    try {
+      check_rounds(*schedule);
+      return *schedule;
+    } catch (const InvalidArgument&) {
+      if (!refused) refused = std::current_exception();
+    }
   }
+  if (refused) std::rethrow_exception(refused);
+  throw InvalidArgument(
+      "MSCCL XML: the messages cannot be put into rounds: some ranks exchange chunks in place "
+      "without reducing them");
 }
 
 }  // namespace collbench

@@ -47,6 +47,27 @@ TEST(MscclXml, RoundTripsEveryAlgorithm) {
   }
 }
 
+// All pieces in the earliest round that their data allow would leave every link idle in turn.
+TEST(MscclXml, PiecesThatFollowEachOtherStayAPipeline) {
+  for (const char* spec : {"tree:segments=64", "double-tree:segments=32"}) {
+    const Schedule schedule = make_schedule(spec, 8);
+    const Schedule back = from_msccl_xml(to_msccl_xml(schedule));
+    EXPECT_GE(back.rounds(), schedule.rounds() / 2) << spec;
+    int most = 0;  // messages of a round from one rank to another
+    Round round;
+    for (Rank rank = 0; rank < 8; ++rank) {
+      for (int t = 0; t < back.rounds(); ++t) {
+        std::map<Rank, int> to;
+        back.round(rank, t, round);
+        for (const Op& op : round.ops()) {
+          if (op.kind == OpKind::send) most = std::max(most, ++to[op.peer]);
+        }
+      }
+    }
+    EXPECT_LE(most, 4) << spec;
+  }
+}
+
 // Of a program: the most peers that a rank sends to, or receives from, on one channel, and the most
 // chunks of a step.
 struct ProgramSize {
