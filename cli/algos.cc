@@ -127,8 +127,7 @@ int show_algorithm(const Settings& settings) {
                         : static_cast<int>(split_at(counts, ',').size());
   const AlgorithmSpec spec = parse_algorithm_spec(settings.text("NAME"));
   const AlgorithmInfo& info = find_algorithm(spec.name);
-  const Collective collective =
-      with_counts({collective_asked(settings), settings.count("root", 0, 65'535)}, counts, ranks);
+  const Collective collective = with_counts(rooted_asked(settings), counts, ranks);
   const bool all_reduce = collective.kind == CollectiveKind::all_reduce;
   require(counts.empty() || (format.find("msccl") != 0 && !settings.given("bytes")),
           fmt::format("{}: MSCCL's formats have equal chunks, and the shares say the size",

@@ -46,7 +46,7 @@ int print_orders(const Settings& settings) {
   const DataType type = parse_data_type(settings.text("datatype"));
   const std::int64_t count = settings.count("count", 1, 1 << 30);
   const Bytes bytes{count * size_of(type)};
-  const Collective collective{collective_asked(settings), settings.count("root", 0, 65'535)};
+  const Collective collective = rooted_asked(settings);
   const Schedule schedule = make_schedule(spec, ranks, bytes, collective);
   const std::vector<AdditionOrder> orders = addition_orders(schedule, collective);
   std::cout << fmt::format("{}: {} workers, {} {}; numbers are ranks, [a+b+c] is one fold\n",
@@ -124,7 +124,8 @@ std::span<const OptionRow> order_rows() { return rows; }
 int show_orders(const Settings& settings) {
   const std::string& observed = settings.text("observed");
   require(observed.empty() == settings.given("NAME"),
-          "algos order: name an algorithm, or --observed FILE");
+          observed.empty() ? "algos order: name an algorithm, or --observed FILE"
+                           : "algos order: --observed looks for the algorithm; leave the name out");
   return observed.empty() ? print_orders(settings) : judge_observed(observed);
 }
 

@@ -32,9 +32,10 @@ constexpr OptionRow regret_rows[] = {
 };
 
 void print_summary(const std::string& name, const RegretSummary& summary, std::size_t width) {
+  const auto of_points = [&](double share) { return summary.points > 0 ? percent(share) : "-"; };
   std::cout << fmt::format("{:<{}} {:>6} {:>9} {:>9} {:>9} {:>10}\n", name, width, summary.points,
-                           percent(summary.mean), percent(summary.p95), percent(summary.worst),
-                           summary.unanswered);
+                           of_points(summary.mean), of_points(summary.p95),
+                           of_points(summary.worst), summary.unanswered);
 }
 
 void print_points(const std::string& policy, const std::vector<RegretPoint>& points) {

@@ -165,6 +165,11 @@ CollectiveKind collective_asked(const Settings& settings) {
   return parse_collective(settings.one_of("collective", option_words("collective")));
 }
 
+Collective rooted_asked(const Settings& settings) {
+  const CollectiveKind kind = collective_asked(settings);
+  return {kind, has_root(kind) ? settings.count("root", 0, 65'535) : 0};
+}
+
 void read_collective(const Settings& settings, Sweep& sweep) {
   sweep.common.collective = collective_asked(settings);
   // nccl-tests take a root everywhere, and -1 for each in turn; where there is none it means

@@ -30,6 +30,8 @@ std::vector<Case> filtered(const Settings& settings, std::vector<Case> cases);
 
 /// The value of --collective.
 CollectiveKind collective_asked(const Settings& settings);
+/// The same with --root, which is read only where it means something.
+Collective rooted_asked(const Settings& settings);
 /// What is measured or simulated, from --collective and --root.
 void read_collective(const Settings& settings, Sweep& sweep);
 /// The axis of sizes, from --minbytes, --maxbytes, --stepfactor and --stepbytes.

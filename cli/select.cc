@@ -196,8 +196,9 @@ std::string name_of(const std::string& algorithm, const std::string& protocol) {
 }
 
 std::string behind(const Candidate& candidate, const Answer& answer) {
-  if (!candidate.time || !answer.candidates.front().time) return "";
-  const double ratio = candidate.time->count() / answer.candidates.front().time->count();
+  const std::optional<Seconds>& least = answer.candidates.front().time;
+  if (!candidate.time || !least || *least == Seconds{0}) return "";
+  const double ratio = *candidate.time / *least;
   return ratio < 1.0005 ? ""
          : ratio < 3    ? fmt::format("+{:.1f} %", 100 * (ratio - 1))
                         : fmt::format("x {:.3g}", ratio);
@@ -369,7 +370,10 @@ void print_text(const Settings& settings, const Inquiry& inquiry) {
 
 int select_command(const Settings& settings) {
   const Inquiry inquiry = inquiry_of(settings);
-  const std::string& format = settings.one_of("format", {"text", "json"});
+  const std::string format = settings.format_of({"text", "json"});
+  require(format == "text" || !settings.flag("table"),
+          "select: --table is text; without it --json has an answer for every size and number of "
+          "workers");
   for (const std::string& note : inquiry.notes) std::cerr << "collbench: " << note << '\n';
   if (!settings.text("export").empty()) {
     require(collective_asked(settings) == CollectiveKind::all_reduce,
@@ -377,7 +381,7 @@ int select_command(const Settings& settings) {
     write_export(settings, inquiry);
   } else if (settings.flag("table")) {
     print_tables(settings, inquiry);
-  } else if (settings.flag("json") || format == "json") {
+  } else if (format == "json") {
     print_json(inquiry);
   } else {
     print_text(settings, inquiry);

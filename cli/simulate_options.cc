@@ -1,6 +1,9 @@
 #include "cli/simulate_options.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "bench/measure/case_filter.h"
 #include "bench/simulated/sweep.h"
@@ -51,7 +54,8 @@ constexpr OptionRow network_rows[] = {
     {network, "topo", "t", "SPEC[;..]", "star,100Gbps,5us",
      "'collbench topo list' has names; star:8,100Gbps,5us; cluster:{2,4}xdgx-h100; a file"},
     {network, "latency", "", "TIME", "", "latency of links in a file that gives none (net.csv)"},
-    {network, "mapping", "", "NAME[,..]", "row-major", "ranks to hosts: row-major, snake, rail"},
+    {network, "mapping", "", "NAME[,..]", "row-major",
+     "ranks to hosts: row-major, snake, rail, or hosts: 3,1,0,2"},
     {network, "posting", "", "NAME[,..]", "eager",
      "a message starts when its sender is ready (eager) or both sides are (rendezvous)"},
     {network, "protocol", "", "NAME[,..]", "auto",
@@ -104,6 +108,15 @@ std::span<const OptionRow> common_option_rows() {
   return rows;
 }
 
+// "3,1,0,2" is one placement, whose hosts are named; other names are placements each.
+std::vector<std::string> mappings_of(const Settings& settings) {
+  std::vector<std::string> mappings = settings.list("mapping");
+  const bool names_hosts = std::ranges::all_of(
+      mappings, [](const std::string& each) { return small_integer_in(each).has_value(); });
+  if (!names_hosts) return mappings;
+  return {fmt::format("{}", fmt::join(mappings, ","))};
+}
+
 }  // namespace
 
 std::span<const OptionRow> simulate_option_rows() {
@@ -138,7 +151,7 @@ std::vector<std::string> simulated_topologies_of(const Settings& settings) {
 std::vector<Case> simulated_cases_of(const Settings& settings, std::vector<std::string>* left_out) {
   SimulatedSweep sweep;
   sweep.topologies = simulated_topologies_of(settings);
-  sweep.mappings = settings.list("mapping");
+  sweep.mappings = mappings_of(settings);
   sweep.postings = settings.list("posting");
   sweep.protocols = settings.list("protocol");
   sweep.axes = axes_of(settings);

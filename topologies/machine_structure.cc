@@ -171,8 +171,13 @@ Topology read_graph(const StructureReader& r) {
     entry.finish();
     cables.push_back(cable);
   }
+  const std::string equal = r.table.has("equal_paths") ? r.table.text("equal_paths") : "first";
+  if (equal != "first" && equal != "spread") {
+    r.table.refuse("equal_paths", "ways as short and as wide are 'first' or 'spread'");
+  }
   Topology topology = graph("graph", hosts, hosts + switches, Layout{.dims = {hosts}, .wraps = {}},
-                            std::move(classes), cables);
+                            std::move(classes), cables, {},
+                            equal == "first" ? EqualPaths::first : EqualPaths::spread);
   check_reachable(topology, 1, r.table.place());
   return topology;
 }

@@ -1,7 +1,9 @@
 #include "topologies/topology.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
+#include <charconv>
 #include <cmath>
 #include <utility>
 
@@ -61,6 +63,16 @@ void check_ways(const Topology& topology, std::pair<Host, Host> pair, std::vecto
                    [](const Way& a, const Way& b) { return a.share > b.share; });
 }
 
+/// The decimal number that was stored as a float: 0.1, not 0.100000001. Bounds are exact fractions.
+double as_written(float number) {
+  if (number == std::trunc(number)) return static_cast<double>(number);
+  std::array<char, 32> text{};
+  const auto end = std::to_chars(text.begin(), text.end(), number).ptr;
+  double written = 0;
+  std::from_chars(text.begin(), end, written);
+  return written;
+}
+
 }  // namespace
 
 Topology::Topology(std::string name, int hosts, int vertices, Layout layout,
@@ -81,7 +93,7 @@ Topology::Topology(std::string name, int hosts, int vertices, Layout layout,
                         "or no lanes",
                         name, link.from, link.to));
     const LinkClass& c = classes[static_cast<std::size_t>(link.link_class)];
-    capacity.push_back(c.nominal.bytes_per_second * c.efficiency * static_cast<double>(link.lanes));
+    capacity.push_back(c.nominal.bytes_per_second * c.efficiency * as_written(link.lanes));
   }
   data_ = std::make_shared<const Data>(Data{std::move(name), hosts, vertices, std::move(layout),
                                             std::move(classes), std::move(links), std::move(route),

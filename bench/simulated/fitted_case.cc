@@ -29,22 +29,18 @@ MethodKey method_on(const StructuralModel& structure, const Case& point) {
   return method;
 }
 
-/// Why only messages can answer; empty if the fit can.
-std::string need_of_messages(const Case& point) {
-  const Simulated& asked = point.simulated;
+/// Why the fit cannot answer; empty if it can.
+std::string no_answer_of_fit(const Case& point) {
   if (point.collective != CollectiveKind::all_reduce) return "it knows all-reduces only";
-  if (!point.groups.empty()) return "it knows all ranks together, not groups";
-  if (asked.engine != "auto" && asked.engine != "model") return "another engine is asked for";
-  return is_as_policies_see_it(point) && !asked.real_data
-             ? ""
-             : "mappings, disturbances and real data need messages";
+  if (point.simulated.protocol != Simulated().protocol) return "it knows no protocols";
+  return need_of_messages(point);
 }
 
 }  // namespace
 
 std::optional<Measurement> measure_fitted_case(const Case& point, const Calibration& calibration,
                                                const Machine& machine, std::string& why_not) {
-  why_not = need_of_messages(point);
+  why_not = no_answer_of_fit(point);
   if (!why_not.empty()) return {};
   for (const StructuralModel& structure : calibration.structures()) {
     const Scale scale = scale_on(structure, point, machine);

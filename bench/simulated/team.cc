@@ -80,6 +80,16 @@ struct Finalist {
   std::int64_t messages = 0;
 };
 
+/// As many of the best of `candidates`, which are sorted, as a look at the messages is worth: what
+/// is predicted to take as long as the last of them differs by what prediction does not see.
+void keep_finalists(std::vector<Finalist>& candidates) {
+  constexpr double alike = 1.001;
+  std::size_t kept = std::min(candidates.size(), most_finalists);
+  const Seconds most = alike * candidates[kept - 1].time;
+  while (kept < candidates.size() && candidates[kept].time <= most) ++kept;
+  candidates.resize(kept, candidates.front());
+}
+
 void sort_by_time(std::vector<Finalist>& candidates) {
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Finalist& a, const Finalist& b) { return a.time < b.time; });
@@ -99,7 +109,7 @@ Choice first_of(const std::vector<Finalist>& candidates, const char* how) {
 /// cheap.
 Choice decide(std::vector<Finalist> candidates) {
   sort_by_time(candidates);
-  candidates.resize(std::min(candidates.size(), most_finalists), candidates.front());
+  keep_finalists(candidates);
   const bool cheap = std::all_of(candidates.begin(), candidates.end(), [](const Finalist& c) {
     return c.messages <= most_final_messages;
   });
@@ -144,6 +154,19 @@ bool is_as_policies_see_it(const Case& point) {
   plain.seed = point.simulated.seed;
   plain.equal_chunks = point.simulated.equal_chunks;
   return point.simulated == plain && point.groups.empty();
+}
+
+std::string need_of_messages(const Case& point) {
+  const Simulated& asked = point.simulated;
+  if (!point.groups.empty()) return "groups side by side need messages";
+  if (asked.engine != "auto" && asked.engine != "model") {
+    return fmt::format("the engine '{}' plays messages", asked.engine);
+  }
+  Case with_protocol = point;
+  with_protocol.simulated.protocol = Simulated().protocol;
+  return is_as_policies_see_it(with_protocol) && !asked.real_data
+             ? ""
+             : "mappings, posting, disturbances and real data need messages";
 }
 
 Measurement modelled(Seconds time, std::string played, std::string why) {
@@ -241,7 +264,8 @@ Choice CaseBinder::decide_algorithm(const Case& point) {
     Case candidate = point;
     candidate.algorithm = asked.algorithm;
     if (is_in_network(asked.algorithm, machine)) {
-      if (point.collective != CollectiveKind::all_reduce || messages_only_) continue;
+      const bool needs_messages = messages_only_ || !need_of_messages(point).empty();
+      if (point.collective != CollectiveKind::all_reduce || needs_messages) continue;
       candidates.push_back({asked.algorithm, std::nullopt, *asked.time, 0});
       continue;
     }
@@ -266,8 +290,15 @@ Choice CaseBinder::decide_algorithm(const Case& point) {
 
 std::optional<Measurement> CaseBinder::measure_modelled(const Case& point, std::string& remark) {
   const Machine& machine = machine_of(point);
-  if (is_library_case(point.algorithm)) return measure_library_case(point, machine);
-  if (!is_in_network(point.algorithm, machine)) return measure_fitted(point, remark);
+  const bool is_of_library = is_library_case(point.algorithm);
+  if (!is_of_library && !is_in_network(point.algorithm, machine)) {
+    return measure_fitted(point, remark);
+  }
+  const std::string need =
+      messages_only_ ? "only messages can be traced or checked" : need_of_messages(point);
+  require(need.empty(),
+          fmt::format("{}: {}, and it is no schedule of messages", point.algorithm, need));
+  if (is_of_library) return measure_library_case(point, machine);
   require(point.collective == CollectiveKind::all_reduce,
           fmt::format("{}: switches add whole vectors; it has no {}", point.algorithm,
                       to_string(point.collective)));

@@ -32,6 +32,9 @@ bool is_in_network(const std::string& name, const Machine& machine);
 /// its candidates need another look.
 bool is_as_policies_see_it(const Case& point);
 
+/// Why only messages can answer the case, "groups side by side need messages"; empty if a model of
+/// whole collectives can: a fit, the machine's switches, NCCL.
+std::string need_of_messages(const Case& point);
 /// What a model says, which plays no messages, as a measurement; `why` it was asked.
 Measurement modelled(Seconds time, std::string played, std::string why);
 

@@ -133,8 +133,10 @@ std::vector<std::string> names_for(const Question& question) {
     }
   }
   for (const std::string& name : question.available) {
-    if (name.find(':') == std::string::npos) continue;
     const std::string base = parse_algorithm_spec(name).name;
+    const bool is_synthesised = has_synthesiser() && base == synthesised_row().name;
+    if (is_synthesised) names.push_back(name);
+    if (is_synthesised || name.find(':') == std::string::npos) continue;
     const bool ours = std::any_of(algorithms().begin(), algorithms().end(),
                                   [&](const AlgorithmInfo& info) { return info.name == base; });
     if (ours) names.push_back(name);

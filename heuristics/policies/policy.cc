@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "algorithms/registry.h"
+#include "algorithms/synthesised.h"
 #include "core/error.h"
 #include "core/suggest.h"
 
@@ -120,6 +121,26 @@ std::string lead_of(const std::vector<Candidate>& candidates) {
                      fmt::join(leads, ", and "));
 }
 
+/// "nothing is known of 'foo'" for each name that is available, but no algorithm of ours or of a
+/// library, nor one that was measured and is a candidate therefore.
+std::vector<std::string> unknown_names(const Question& question,
+                                       const std::vector<Candidate>& candidates) {
+  std::vector<std::string> unknown;
+  for (const std::string& name : question.available) {
+    const std::string base = name.substr(0, name.find(':'));
+    const bool is_in_table = std::ranges::any_of(names_table, [&](const Names& names) {
+      return names.ours == name || std::ranges::find(names.others, name) != names.others.end();
+    });
+    const bool is_candidate = std::ranges::any_of(
+        candidates, [&](const Candidate& each) { return each.algorithm == name; });
+    if (is_in_table || is_candidate || is_implemented(name) || base == synthesised_row().name) {
+      continue;
+    }
+    unknown.push_back(fmt::format("nothing is known of '{}'", name));
+  }
+  return unknown;
+}
+
 }  // namespace
 
 std::span<const Policy> policies() { return table; }
@@ -139,7 +160,17 @@ Answer ask(const Policy& policy, const Question& question) {
   if (workers == 1) {
     return {"none", "", "one worker has the sum already", {}, {}};
   }
-  return policy.ask(question);
+  try {
+    Answer answer = policy.ask(question);
+    for (const std::string& name : unknown_names(question, answer.candidates)) {
+      answer.warnings.push_back(name + ", which is named as available");
+    }
+    return answer;
+  } catch (const InvalidArgument& error) {
+    const std::vector<std::string> unknown = unknown_names(question, {});
+    if (unknown.size() < question.available.size() || unknown.empty()) throw;
+    throw InvalidArgument(fmt::format("{}; {}", error.what(), fmt::join(unknown, "; ")));
+  }
 }
 
 std::optional<std::string> known_as(std::string_view algorithm,

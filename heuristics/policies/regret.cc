@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/plain_text.h"
 #include "core/quantile.h"
+#include "core/suggest.h"
 #include "heuristics/calibration/fitted_choice.h"
 #include "heuristics/policies/policy.h"
 #include "heuristics/time_curve.h"
@@ -183,6 +184,13 @@ RegretPoint judge(const Candidates& candidates, Chooser& chooser) {
   return point;
 }
 
+/// One of those that a question can be put to, or of the two that only know measurements.
+void require_policy(const std::string& policy) {
+  std::vector<std::string> names = {"default", "largest-scale"};
+  for (const Policy& each : policies()) names.emplace_back(each.name);
+  index_of("policy", policy, names);
+}
+
 }  // namespace
 
 RegretSummary summarize_regret(std::span<const RegretPoint> points) {
@@ -217,7 +225,7 @@ std::vector<RegionRegret> regret_by_region(std::span<const RegretPoint> points) 
 
 std::vector<RegretPoint> regret_of(const std::string& policy, std::span<const MeasuredTime> rows,
                                    const RegretKnowledge& knowledge) {
-  if (policy != "default" && policy != "largest-scale") find_policy(policy);
+  require_policy(policy);
   const Points points = gather(rows);
   const bool in_sample = !knowledge.fitted_to.has_value();
   std::map<std::string, Chooser> choosers;

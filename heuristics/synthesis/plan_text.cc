@@ -236,9 +236,10 @@ DeadLink dead_link(const Certificate& certificate) {
   DeadLink dead;
   dead.is_known = topology.links().size() <= 2 * most_cables;
   const double now = certificate.bound.seconds_per_gigabyte.value();
+  std::set<std::pair<Vertex, Vertex>> seen;  // both directions of a link are one cable
   for (std::size_t l = 0; dead.is_known && l < topology.links().size(); ++l) {
     const Link& link = topology.links()[l];
-    if (link.from > link.to) continue;  // its cable has been looked at, or is one-way
+    if (!seen.insert(std::minmax(link.from, link.to)).second) continue;
     const auto id = static_cast<LinkId>(l);
     try {
       const Certificate left = certify(without_cable(topology, id), certificate.goal);

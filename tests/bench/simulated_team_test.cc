@@ -190,6 +190,41 @@ TEST(SimulatedTeam, SwitchesThatAddAreAnAlgorithmOfTheirMachine) {
                InvalidArgument);
 }
 
+// What is no schedule of messages cannot show what happens to them.
+TEST(SimulatedTeam, RefusesDisturbancesWhereNoMessagesArePlayed) {
+  CaseBinder binder;
+  for (const char* algorithm : {"nvls", "nccl"}) {
+    const Case plain = simulated_case("dgx-h100", algorithm, 8, 1 << 20);
+    std::vector<Case> disturbed(6, plain);
+    disturbed[0].simulated.stragglers = "3:1ms";
+    disturbed[1].simulated.slow_hosts = "3:0.1";
+    disturbed[2].simulated.jitter = Seconds{1e-5};
+    disturbed[3].groups = "2x4";
+    disturbed[4].simulated.engine = "fluid";
+    disturbed[5].simulated.mapping = "0,1,2,3,4,5,7,6";
+    for (const Case& point : disturbed) {
+      EXPECT_THAT([&] { measure_simulated(point, binder); },
+                  ThrowsMessage<InvalidArgument>(HasSubstr("it is no schedule of messages")));
+    }
+    CaseBinder showing(true);
+    EXPECT_THAT([&] { measure_simulated(plain, showing); },
+                ThrowsMessage<InvalidArgument>(HasSubstr("traced or checked")));
+  }
+  Case point = simulated_case("dgx-h100", "auto", 8, 1 << 30);
+  point.simulated.slow_hosts = "3:0.1";
+  EXPECT_NE(binder.decide_algorithm(point).algorithm, "nvls");
+}
+
+TEST(SimulatedTeam, AutoPlaysAllThatArePredictedToTieWithTheFinalists) {
+  CaseBinder binder;
+  Case point = simulated_case("star:8,100Gbps,5us", "auto", 8, 64 << 20);
+  point.simulated.slow_hosts = "3:0.1";
+  point.algorithm = binder.decide_algorithm(point).algorithm;
+  const Seconds chosen = measure_simulated(point, binder).exact->time;
+  point.algorithm = "direct";
+  EXPECT_LE(chosen, 1.001 * measure_simulated(point, binder).exact->time);
+}
+
 TEST(SimulatedTeam, AllGatherAndReduceScatterAreHalvesOfTheWhole) {
   CaseBinder binder;
   Case point = simulated_case("star:8,50GBps,1us", "ring", 8, 1 << 20);

@@ -51,6 +51,18 @@ TEST_F(SelectTest, TakesTheWholeMachineIfNoNumberOfWorkersIsNamed) {
   EXPECT_THAT(out({"-t", "ethernet-100g"}), HasSubstr(" 8 workers on ethernet-100g"));
 }
 
+TEST_F(SelectTest, NamesThatNothingIsKnownOfAreSaid) {
+  const std::string text =
+      out({"-t", "star:8,100Gbps,5us", "-b", "1M", "--available", "ring,rign"});
+  EXPECT_THAT(text, HasSubstr("note: nothing is known of 'rign', which is named as available"));
+  EXPECT_THAT(out({"-t", "mesh:3x3,10GBps,1us", "-b", "1G", "--available", "ring,synth"}),
+              HasSubstr("auto: synth for 1 GiB"));
+  EXPECT_THAT(refused({"-t", "star:8,100Gbps,5us", "--available", "rign"}),
+              HasSubstr("nothing is known of 'rign'"));
+  EXPECT_THAT(refused({"-t", "star:8,100Gbps,5us", "--table", "--json"}),
+              HasSubstr("--table is text"));
+}
+
 TEST_F(SelectTest, TablesShowTheCrossovers) {
   const std::string text = out({"-t", "star:8,100Gbps,5us", "-W", "8", "--table", "-p", "model",
                                 "--available", "recursive-doubling,ring"});

@@ -173,6 +173,23 @@ TEST_F(SynthTest, SaysWhatFaultsCostInTextAndJson) {
               HasSubstr("2 times the whole network's time"));
 }
 
+// Also where they lead from a vertex to one of a lower number.
+TEST_F(SynthTest, DeadLinksAreLookedForAmongLinksOfOneDirection) {
+  write("loop.csv",
+        "from,to,bandwidth_GBps,kind\ng0,g1,10,x\ng1,g0,1,x\ng1,g2,10,x\ng2,g1,1,x\ng2,g0,10,x\n");
+  const std::string text = out({"synth", "--topo", "loop.csv", "--dead-links", "--bound"});
+  EXPECT_THAT(text, HasSubstr("at worst 8 times the time: g2 -> g0"));
+  write("circle.csv", "from,to,bandwidth_GBps,kind\ng0,g1,10,x\ng1,g2,10,x\ng2,g0,10,x\n");
+  EXPECT_THAT(out({"synth", "--topo", "circle.csv", "--dead-links", "--bound"}),
+              HasSubstr("3 cables cut ranks off"));
+}
+
+TEST_F(SynthTest, SharesOfLinksAreExact) {
+  EXPECT_THAT(
+      out({"synth", "--topo", "full:4,64GBps,1us", "--bound", "--json", "--degrade", "host 3:0.1"}),
+      HasSubstr("\"seconds_per_GB\": \"5/96\""));
+}
+
 TEST_F(SynthTest, IsMadeForLateRanksAndPlayedWithThem) {
   EXPECT_THAT(out({"synth", "--topo", "net.csv", "--late", "1:900ms"}),
               HasSubstr("rank 1 by 900 ms: the others add up before"));

@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -129,16 +132,42 @@ class TomlWriter {
     return made;
   }
 
-  void check(const std::vector<Cable>& cables) const {
+  // Each link by itself, in its order, which decides between ways that are as short and as wide.
+  std::vector<Cable> one_way_cables() const {
+    std::vector<Cable> made;
+    for (const Link& link : topology_.links()) {
+      made.push_back({link.from, link.to, link.link_class, link.lanes, true});
+    }
+    return made;
+  }
+
+  /// The first pair of hosts with another route where the graph is read from these cables.
+  std::optional<std::pair<Host, Host>> difference(const std::vector<Cable>& cables,
+                                                  EqualPaths equal_paths) const {
     const std::vector<LinkClass> classes(topology_.classes().begin(), topology_.classes().end());
     const Topology read = graph(topology_.name(), topology_.hosts(), topology_.vertices(),
-                                topology_.layout(), classes, cables);
+                                topology_.layout(), classes, cables, {}, equal_paths);
+    std::optional<std::pair<Host, Host>> found;
     compare(read, [&](Host from, Host to) {
-      throw InvalidArgument(fmt::format(
-          "topology {}: the route from {} to {} is not the shortest, or not the widest of them, "
-          "which a machine file's graph cannot say; convert it to simgrid",
-          topology_.name(), topology_.vertex_name(from), topology_.vertex_name(to)));
+      if (!found) found = {from, to};
     });
+    return found;
+  }
+
+  std::pair<std::vector<Cable>, EqualPaths> cables_with_these_routes() const {
+    std::optional<std::pair<Host, Host>> other;
+    for (std::vector<Cable> made : {cables(), one_way_cables()}) {
+      for (const EqualPaths equal : {EqualPaths::first, EqualPaths::spread}) {
+        const auto here = difference(made, equal);
+        if (!here) return {std::move(made), equal};
+        if (!other) other = here;
+      }
+    }
+    throw InvalidArgument(fmt::format(
+        "topology {}: the route from {} to {} is not one of the shortest, or not of the widest of "
+        "them, as a machine file's graph takes; convert it to simgrid",
+        topology_.name(), topology_.vertex_name(other->first),
+        topology_.vertex_name(other->second)));
   }
 
   // By the vertices passed and the class and capacity of each link.
@@ -154,10 +183,11 @@ class TomlWriter {
   }
 
   void write_graph() {
-    const std::vector<Cable> made = cables();
-    check(made);
-    add("\n[structure]\nkind = \"graph\"\nsource = {}\nhosts = {}\nswitches = {}\ncables = [\n",
+    const auto [made, equal_paths] = cables_with_these_routes();
+    add("\n[structure]\nkind = \"graph\"\nsource = {}\nhosts = {}\nswitches = {}\n",
         toml_quoted(source("")), topology_.hosts(), topology_.vertices() - topology_.hosts());
+    if (equal_paths == EqualPaths::spread) add("equal_paths = \"spread\"\n");
+    add("cables = [\n");
     for (const Cable& cable : made) {
       add("  {{a = {}, b = {}, link = {}", cable.a, cable.b, toml_quoted(names_[cable.link_class]));
       if (cable.lanes != 1) add(", lanes = {}", cable.lanes);
