@@ -67,6 +67,11 @@ void add_verdict(const JobVerdict& verdict, Json& out) {
     out["late_ranks"] = lateness.late;
     out["late_sporadic"] = lateness.sporadic();
   }
+  if (!verdict.counted_ranks.empty()) {
+    Json names = Json::object();
+    for (const auto& [rank, name] : verdict.counted_ranks) names[std::to_string(rank)] = name;
+    out["counted_ranks"] = std::move(names);
+  }
   if (lateness.held_up_share > 0) {
     out["waiting_held_up"] = rounded(lateness.held_up_share, 0.001);
   }
@@ -90,7 +95,9 @@ void add_waiting(const JobVerdict& verdict, Json& out) {
   if (!verdict.duration_us.empty() && is_known(verdict.duration_us.front())) {
     out["total_exec_us_rank0"] = rounded(verdict.duration_us.front(), 1);
   }
-  if (is_known(verdict.transfer_us)) out["total_transfer_us"] = rounded(verdict.transfer_us, 1);
+  if (is_known(verdict.transfer_us_of_rank0)) {
+    out["total_transfer_us"] = rounded(verdict.transfer_us_of_rank0, 1);
+  }
   if (!verdict.clock_offset_us.empty()) out["clock_offset_us"] = by_rank(verdict.clock_offset_us);
   if (verdict.exposures.empty()) return;
   std::vector<double> exposed;

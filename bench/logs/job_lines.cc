@@ -31,7 +31,19 @@ std::string held_up_words(const Lateness& lateness) {
                      100 * lateness.held_up_share);
 }
 
-std::string late_line(const Lateness& lateness) {
+/// "2, 5", and the names of processes where the log does not say their ranks.
+std::string rank_list(const std::vector<int>& ranks, const std::map<int, std::string>& names) {
+  std::vector<std::string> words;
+  for (const int rank : ranks) {
+    const auto name = names.find(rank);
+    words.push_back(name == names.end() ? std::to_string(rank)
+                                        : fmt::format("{} ({})", rank, name->second));
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+std::string late_line(const JobVerdict& verdict) {
+  const Lateness& lateness = verdict.lateness;
   if (!lateness.unknown.empty()) {
     return "late rank: cannot be told from this, because " + lateness.unknown;
   }
@@ -44,7 +56,8 @@ std::string late_line(const Lateness& lateness) {
     return fmt::format("late rank: none: waiting is {:.0f} % of the transfers{}",
                        100 * lateness.waiting_share, held_up_words(lateness));
   }
-  return fmt::format("late rank: {}{}: last in {} of {} operations", fmt::join(lateness.late, ", "),
+  return fmt::format("late rank: {}{}: last in {} of {} operations",
+                     rank_list(lateness.late, verdict.counted_ranks),
                      lateness.sporadic() ? ", now and then" : "", lateness.blamed,
                      lateness.operations);
 }
@@ -167,7 +180,7 @@ std::vector<JobAnswer> job_answers(const JobReport& report) {
   const JobVerdict& verdict = report.verdict;
   if (!report.job.records.empty()) {
     lines.push_back({network_line(verdict.network), health_of(verdict.network)});
-    lines.push_back({late_line(verdict.lateness), health_of(verdict.lateness)});
+    lines.push_back({late_line(verdict), health_of(verdict.lateness)});
   }
   const std::string still = standstill_line(verdict.standstill);
   if (!still.empty()) lines.push_back({still, JobHealth::bad});
@@ -177,11 +190,11 @@ std::vector<JobAnswer> job_answers(const JobReport& report) {
   const double exposed = verdict.duration_us.empty() ? unknown_time : verdict.duration_us.front();
   if (!std::isfinite(exposed)) return lines;
   std::string spent = fmt::format("rank 0 spent {} in {}", time_text(Seconds{exposed * 1e-6}),
-                                  counted(verdict.operations, to_string(verdict.kind)));
-  if (std::isfinite(verdict.transfer_us)) {
+                                  counted(verdict.operations_of_rank0, to_string(verdict.kind)));
+  if (std::isfinite(verdict.transfer_us_of_rank0)) {
     spent += fmt::format(", {} of it transferring: {:.0f} % is waiting",
-                         time_text(Seconds{verdict.transfer_us * 1e-6}),
-                         100 * (1 - verdict.transfer_us / exposed));
+                         time_text(Seconds{verdict.transfer_us_of_rank0 * 1e-6}),
+                         100 * (1 - verdict.transfer_us_of_rank0 / exposed));
   } else {
     spent += "; how much of it is waiting cannot be told from one rank's durations";
   }

@@ -108,11 +108,14 @@ void sum_up(JobLog& job, const std::vector<JobOperation>& operations, const JobR
     }
     if (operation.last < 0 || doubled.times.contains(format)) continue;
     const bool split = tells_transfer(operation);
-    if (split) add(verdict.transfer_us, weight * operation.transfer_us);
     for (const LogRecord& record : operation.records) {
       const auto rank = static_cast<std::size_t>(ranks.in_job(record));
       if (!(record.duration_us > 0) || rank >= count) continue;
       add(verdict.duration_us[rank], weight * record.duration_us);
+      if (rank == 0) {
+        verdict.operations_of_rank0 += operation.weight();
+        if (split) add(verdict.transfer_us_of_rank0, weight * operation.transfer_us);
+      }
       if (!operation.timed_by_all || !split) continue;
       waits[rank] += weight * (operation.waiting_us(record));
       waited[rank] += operation.weight();
@@ -180,6 +183,14 @@ JobVerdict judge_job(JobLog& job, const NetworkExpectation& expectation) {
   const JobRanks ranks(job);
   note_gaps(job, operations);
   JobVerdict verdict;
+  verdict.counted_ranks = ranks.counted();
+  if (!verdict.counted_ranks.empty()) {
+    job.note_once(fmt::format(
+        "no communicator here has all processes, which would say their ranks in the job: they are "
+        "counted in the order of the logs, from {} ({}) to {} ({})",
+        ranks.counted().begin()->first, ranks.counted().begin()->second,
+        ranks.counted().rbegin()->first, ranks.counted().rbegin()->second));
+  }
   verdict.kind = main_kind(operations);
   verdict.sizes = figures_by_size(job, operations);
   sum_up(job, operations, ranks, verdict);

@@ -43,11 +43,15 @@ struct JobVerdict {
   LoggedKind kind = LoggedKind::all_reduce;
   std::int64_t operations = 0;
   std::int64_t bytes = 0;
-  double transfer_us = unknown_time;  // sum
+  // Of those that rank 0 has a duration of.
+  std::int64_t operations_of_rank0 = 0;
+  double transfer_us_of_rank0 = unknown_time;  // sum
   std::vector<double> mean_wait_us;
   std::vector<double> duration_us;      // sum
   std::vector<Exposure> exposures;      // empty: the logs hold no computing
   std::vector<double> clock_offset_us;  // against the first rank; empty: no clocks
+  /// Names of processes by the numbers that stand for ranks which no log says (JobRanks::counted).
+  std::map<int, std::string> counted_ranks;
 
   /// The late rank, where it is one.
   std::optional<int> late() const;

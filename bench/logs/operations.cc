@@ -156,20 +156,65 @@ JobRanks::JobRanks(const JobLog& job)
     process_of_[c].try_emplace(record.rank, record.process);
     ++counts[c][record.rank];
   }
-  std::size_t world = 0;
   for (std::size_t c = 0; c < job.communicators.size(); ++c) {
     heard_[c] = ranks_with_logs(counts[c]);
     const JobCommunicator& one = job.communicators[c];
     count_ = std::max(count_, one.ranks);
     for (const int member : one.members) count_ = std::max(count_, member + 1);
-    if (heard_[c].size() > heard_[world].size()) world = c;
   }
   for (std::size_t p = 0; p < job.processes.size(); ++p) by_process_[p] = job.processes[p].rank;
-  if (process_of_.empty()) return;
-  for (const auto& [rank, process] : process_of_[world]) {
-    if (process < 0) continue;
-    int& known = by_process_[static_cast<std::size_t>(process)];
-    if (known < 0) known = rank;
+  take_ranks_of_worlds();
+  count_others();
+}
+
+/// Of each format, which names processes in its own way, the communicator with most logs is that of
+/// all processes if it has a rank for each of them.
+void JobRanks::take_ranks_of_worlds() {
+  struct World {
+    std::set<int> processes;  // of all communicators of the format
+    std::size_t communicator = 0;
+  };
+  std::map<std::string_view, World> worlds;
+  for (std::size_t c = 0; c < process_of_.size(); ++c) {
+    World& world = worlds.try_emplace(job_->communicators[c].format, World{{}, c}).first->second;
+    if (heard_[c].size() > heard_[world.communicator].size()) world.communicator = c;
+    for (const auto& [rank, process] : process_of_[c]) world.processes.insert(process);
+  }
+  for (auto& [format, world] : worlds) {
+    world.processes.erase(-1);
+    const std::map<int, int>& members = process_of_[world.communicator];
+    const auto seats = std::max<std::size_t>(
+        members.size(), static_cast<std::size_t>(job_->communicators[world.communicator].ranks));
+    if (seats < world.processes.size()) continue;
+    for (const auto& [rank, process] : members) {
+      if (process < 0) continue;
+      int& known = by_process_[static_cast<std::size_t>(process)];
+      if (known < 0) known = rank;
+    }
+  }
+}
+
+/// The rank in a communicator would make one of different processes, and several of one.
+void JobRanks::count_others() {
+  std::set<int> unknown;
+  std::set<int> driving_several;
+  for (const std::map<int, int>& members : process_of_) {
+    std::set<int> here;
+    for (const auto& [rank, process] : members) {
+      if (process < 0) continue;
+      if (!here.insert(process).second) driving_several.insert(process);
+      if (by_process_[static_cast<std::size_t>(process)] < 0) unknown.insert(process);
+    }
+  }
+  for (const int process : driving_several) by_process_[static_cast<std::size_t>(process)] = -1;
+  std::set<int> taken(by_process_.begin(), by_process_.end());
+  int number = 0;
+  for (const int process : unknown) {
+    if (driving_several.contains(process)) continue;
+    while (!taken.insert(number).second) ++number;
+    by_process_[static_cast<std::size_t>(process)] = number;
+    counted_[number] = job_->processes[static_cast<std::size_t>(process)].name;
+    count_ = std::max(count_, number + 1);
   }
 }
 

@@ -64,10 +64,14 @@ class JobRanks {
  public:
   explicit JobRanks(const JobLog& job);
   /// By the members of the communicator if a log lists them, else the rank that the process has in
-  /// the communicator of all processes, else the rank in the communicator.
+  /// the communicator of all processes, else its number in counted(), else (a process that drives
+  /// several ranks, or none that is known) the rank in the communicator.
   int in_job(const LogRecord& record) const;
   int in_job(int communicator, int rank) const;
   int count() const { return count_; }  // 0: not known
+  /// Processes whose rank in the job nothing says, since no communicator here has all of them:
+  /// their names by the numbers that they were given in the order of the logs.
+  const std::map<int, std::string>& counted() const { return counted_; }
   /// Ranks of a communicator whose logs are there, in it: not those with a few records of many.
   const std::vector<int>& heard(int communicator) const {
     return heard_[static_cast<std::size_t>(communicator)];
@@ -76,10 +80,14 @@ class JobRanks {
   std::string name(int rank_in_job) const;
 
  private:
+  void take_ranks_of_worlds();
+  void count_others();
+
   const JobLog* job_;
   std::vector<int> by_process_;
   std::vector<std::vector<int>> heard_;
   std::vector<std::map<int, int>> process_of_;  // by communicator and rank; -1: not known
+  std::map<int, std::string> counted_;
   int count_ = 0;
 };
 

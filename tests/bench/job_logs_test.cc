@@ -164,7 +164,7 @@ TEST(JobLogsTest, NoNameInALogBecomesAPartOfThePage) {
 TEST(JobLogsTest, TheLogOfOneRankSaysNothingOfItsWaiting) {
   JobLog job = read_job({samples + "inspector/late_rank/synth-a-pid4101.log"});
   const JobVerdict verdict = judge_job(job, {});
-  EXPECT_FALSE(std::isfinite(verdict.transfer_us));
+  EXPECT_FALSE(std::isfinite(verdict.transfer_us_of_rank0));
   for (const double wait : verdict.mean_wait_us) EXPECT_FALSE(std::isfinite(wait));
   for (const SizeFigures& row : verdict.sizes) {
     EXPECT_FALSE(std::isfinite(row.transfer_us));

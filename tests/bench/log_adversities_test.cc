@@ -288,7 +288,7 @@ TEST(LogAdversitiesTest, ARunInTwoFormatsHasEachCollectiveOnce) {
   const JobVerdict verdict = judge_job(job, {});
   EXPECT_EQ(verdict.operations, 7);
   EXPECT_EQ(verdict.bytes, 7 * vector_bytes);
-  EXPECT_NEAR(verdict.transfer_us, 7 * usual_us, 1);
+  EXPECT_NEAR(verdict.transfer_us_of_rank0, 7 * usual_us, 1);
   EXPECT_THAT(job.notes, Contains(HasSubstr("have the same collectives: they are counted once")));
 }
 

@@ -110,7 +110,7 @@ TEST(MpiProfileTest, WithOneClockTheLastToArriveIsSeenHoweverLongItStays) {
   JobLog job = job_of(profiles);
   const JobVerdict verdict = judge_job(job, {Bandwidth{1e9}, ""});
   EXPECT_THAT(verdict.mean_wait_us, ElementsAre(10'000, 10'000, 0, 10'000));
-  EXPECT_EQ(verdict.transfer_us, 10 * 13'000);
+  EXPECT_EQ(verdict.transfer_us_of_rank0, 10 * 13'000);
   EXPECT_EQ(verdict.late(), std::nullopt);
 }
 
