@@ -60,9 +60,11 @@ class FlightReader {
     process_ = job.process(file);
     job.processes[static_cast<std::size_t>(process_)].rank = rank_;
     const std::string version = text_at(dump, "version");
-    if (!version.empty() && !version.starts_with("2.")) {
+    is_first_version_ = version.starts_with("1.");
+    if (!version.empty() && !version.starts_with("2.") && !is_first_version_) {
       job.note_once("Flight Recorder's version " + version +
-                    " is not known (known is 2): its keys are used as far as they are the same");
+                    " is not known (known are 1 and 2): its keys are used as far as they are the "
+                    "same");
     }
   }
 
@@ -82,11 +84,16 @@ class FlightReader {
     }
     LogRecord record;
     record.kind = logged_kind(text_at(entry, "profiling_name"));
-    record.sequence = integer_at(entry, "collective_seq_id");
+    record.sequence = integer_at(entry, is_first_version_ ? "seq_id" : "collective_seq_id");
     record.process = process_;
     record.state = state_of(text_at(entry, "state"));
     if (record.sequence < 0) {
       ++job_.left_out["Flight Recorder entries without a sequence number"];
+      return;
+    }
+    // Version 1 numbers a rank's groups in the order in which that rank made them.
+    if (is_first_version_ && integer_at(entry, "pg_id", 0) > 0) {
+      ++job_.left_out["Flight Recorder entries of version 1 in groups whose ranks it does not say"];
       return;
     }
     if (!find_group(entry, record)) {
@@ -177,6 +184,7 @@ class FlightReader {
   JobLog& job_;
   int rank_;
   int process_ = -1;
+  bool is_first_version_ = false;  // of PyTorch before 2.4
   std::map<std::string, std::vector<int>> members_;
   struct Numbers {
     std::map<std::int64_t, std::vector<std::size_t>> of;  // places in the records, by sequence

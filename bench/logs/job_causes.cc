@@ -60,22 +60,37 @@ void find_slow_network(JobLog& job, JobVerdict& verdict) {
   }
 }
 
+std::string standstill_seen(const JobRanks& ranks, const Standstill& still) {
+  std::string seen =
+      fmt::format("collective {} of '{}' has not ended", *still.sequence, still.communicator);
+  if (!still.missing.empty()) seen += "; not issued by " + ranks_in_words(ranks, still.missing);
+  if (!still.not_started.empty()) {
+    seen += fmt::format(
+        "; {} issued it and {} not started it, others have: the work before it on "
+        "that stream has not ended",
+        ranks_in_words(ranks, still.not_started), still.not_started.size() == 1 ? "has" : "have");
+  }
+  if (!still.mismatches.empty()) {
+    seen += fmt::format("; ranks disagree: {}", fmt::join(still.mismatches, ", "));
+  }
+  if (!still.unheard.empty()) {
+    seen += fmt::format("; no log of rank {}, which may not have issued it",
+                        fmt::join(still.unheard, ", "));
+  }
+  const bool is_explained =
+      !still.missing.empty() || !still.not_started.empty() || !still.mismatches.empty();
+  if (is_explained || !still.unheard.empty()) return seen;
+  return seen + (still.started_by_all
+                     ? "; the kernels of all ranks have started: the network or a kernel hangs"
+                     : "; all ranks whose logs are here have issued it: the network, a kernel or "
+                       "what a rank does before it hangs, which cannot be told from this");
+}
+
 void find_standstill(const JobLog& job, const JobRanks& ranks, JobVerdict& verdict) {
   const Standstill& still = verdict.standstill;
   std::string seen;
   if (still.sequence) {
-    seen = fmt::format("collective {} of '{}' has not ended", *still.sequence, still.communicator);
-    if (!still.missing.empty()) {
-      seen += "; not issued by " + ranks_in_words(ranks, still.missing);
-    } else if (still.mismatches.empty()) {
-      seen += "; all ranks whose logs are here are in it: the network or a kernel hangs";
-    }
-    if (!still.mismatches.empty()) {
-      seen += fmt::format("; ranks disagree: {}", fmt::join(still.mismatches, ", "));
-    }
-    if (!still.unheard.empty()) {
-      seen += fmt::format("; no log of rank {}", fmt::join(still.unheard, ", "));
-    }
+    seen = standstill_seen(ranks, still);
   } else if (!still.behind.empty()) {
     seen = fmt::format("{} issued fewer collectives than the others",
                        ranks_in_words(ranks, still.behind));

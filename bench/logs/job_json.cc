@@ -132,6 +132,7 @@ void add_standstill(const JobReport& report, Json& out) {
   if (still.sequence) {
     out["stuck_seq"] = *still.sequence;
     out["missing_ranks"] = still.missing;
+    if (!still.not_started.empty()) out["ranks_not_started"] = still.not_started;
     if (!still.unheard.empty()) out["ranks_without_log"] = still.unheard;
     if (!still.mismatches.empty()) out["mismatches"] = still.mismatches;
   } else if (!report.job.missing_ranks.empty()) {

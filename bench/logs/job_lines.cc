@@ -79,9 +79,7 @@ std::string standstill_line(const Standstill& still) {
                                 : fmt::format("behind: rank {}", fmt::join(still.behind, ", "));
   }
   return fmt::format("stands still: collective {} of '{}', {}", *still.sequence, still.communicator,
-                     still.missing.empty()
-                         ? "which all ranks whose logs are here have issued"
-                         : fmt::format("not issued by rank {}", fmt::join(still.missing, ", ")));
+                     standstill_words(still));
 }
 
 std::vector<std::string> program_lines(const JobLog& job) {

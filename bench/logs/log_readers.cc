@@ -40,7 +40,9 @@ constexpr std::array<LogReader, 21> reader_rows = {{
      read_inspector_prometheus},
     {"Flight Recorder",
      [](std::string_view head) {
-       return begins_like_json(head) && has(head, "\"collective_seq_id\"");
+       // Without entries there are its groups only.
+       return begins_like_json(head) &&
+              (has(head, "\"collective_seq_id\"") || has(head, "\"pg_status\""));
      },
      read_flight_recorder_json},
     {"Flight Recorder (pickle)",

@@ -262,13 +262,9 @@ class WatchdogReader {
   }
 
   bool add_group(const std::string& id, const Group& group) {
-    std::optional<std::int64_t> first;
-    int ranks = 0;
-    for (const auto& [at, rank] : group.ranks) {
-      ranks = std::max(ranks, at + 1);
-      if (rank.waits_in) first = std::min(first.value_or(*rank.waits_in), *rank.waits_in);
-    }
+    const std::optional<std::int64_t> first = first_open(group);
     if (!first) return false;
+    const int ranks = group.ranks.rbegin()->first + 1;
     const std::string label = id.empty() ? "group without a name" : "group " + id;
     const int communicator =
         job_.communicator("PyTorch's " + label, group.name.empty() ? label : group.name, 0);
@@ -284,18 +280,57 @@ class WatchdogReader {
       JobProcess& process = job_.processes[static_cast<std::size_t>(record.process)];
       process.name = printable(file_);
       process.rank = in_job;
-      // One that is past the number that others wait in is not missing from it.
-      record.sequence = rank.waits_in.value_or(std::max(rank.completed, std::int64_t{0}));
-      const bool opened = rank.waits_in || rank.enqueued > rank.completed;
-      if (!rank.waits_in && (opened || record.sequence >= *first)) ++record.sequence;
-      record.state = rank.waits_in || record.sequence >= *first ? RecordState::scheduled
-                                                                : RecordState::completed;
+      record.sequence = latest_of(rank, *first);
+      record.state = record.sequence >= *first ? RecordState::scheduled : RecordState::completed;
+      if (rank.waits_in) {
+        note_left_behind(in_job, *rank.waits_in, *first, call_of(group, at, *rank.waits_in).kind,
+                         made.name);
+      }
       const auto call = call_of(group, at, record.sequence);
       record.kind = call.kind;
       record.bytes = call.bytes;
       job_.records.push_back(record);
     }
     return true;
+  }
+
+  /// The first collective that a rank waits in and none has completed; where each was completed by
+  /// some rank, the first that one waits in.
+  static std::optional<std::int64_t> first_open(const Group& group) {
+    std::int64_t completed = -1;
+    for (const auto& [at, rank] : group.ranks) completed = std::max(completed, rank.completed);
+    std::optional<std::int64_t> first;
+    std::optional<std::int64_t> open;
+    const auto take = [](std::optional<std::int64_t>& least, std::int64_t one) {
+      least = std::min(least.value_or(one), one);
+    };
+    for (const auto& [at, rank] : group.ranks) {
+      if (!rank.waits_in) continue;
+      take(first, *rank.waits_in);
+      if (*rank.waits_in > completed) take(open, *rank.waits_in);
+    }
+    return open ? open : first;
+  }
+
+  /// How far a rank has come, as the number of a collective: `first` if it waits there or has
+  /// issued that. One that is past the number that others wait in is not missing from it.
+  static std::int64_t latest_of(const WatchedRank& rank, std::int64_t first) {
+    if (rank.waits_in) {
+      return *rank.waits_in < first && rank.enqueued >= first ? first : *rank.waits_in;
+    }
+    const std::int64_t completed = std::max(rank.completed, std::int64_t{0});
+    return rank.enqueued > rank.completed || completed >= first ? completed + 1 : completed;
+  }
+
+  /// A rank may wait where others have gone on: what it called there was something else, or its
+  /// kernel hangs.
+  void note_left_behind(int rank, std::int64_t waits_in, std::int64_t first, LoggedKind kind,
+                        const std::string& group) {
+    if (waits_in >= first) return;
+    job_.note_once(fmt::format(
+        "PyTorch's watchdog: rank {} waits in collective {} of '{}' ({}), which others have "
+        "completed: it may have called another collective there than they did",
+        rank, waits_in, group, to_string(kind)));
   }
 
   /// Its own, else what another rank calls there.

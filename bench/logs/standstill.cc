@@ -85,6 +85,22 @@ void find_missing(const JobLog& job, const JobRanks& ranks, int communicator, co
   }
 }
 
+/// A kernel starts when its stream comes to it. Where no start is seen at all, they may not be
+/// recorded: PyTorch has them with TORCH_NCCL_ENABLE_TIMING only.
+void find_not_started(const JobLog& job, const JobRanks& ranks, int communicator,
+                      std::int64_t sequence, Standstill& found) {
+  std::set<int> started;
+  std::set<int> scheduled;
+  for (const LogRecord& record : job.records) {
+    if (record.communicator != communicator || record.sequence != sequence) continue;
+    if (record.state == RecordState::completed) continue;
+    (record.state == RecordState::started ? started : scheduled).insert(ranks.in_job(record));
+  }
+  if (started.empty()) return;
+  found.not_started.assign(scheduled.begin(), scheduled.end());
+  found.started_by_all = scheduled.empty() && found.missing.empty() && found.unheard.empty();
+}
+
 void find_mismatches(const JobLog& job, const JobRanks& ranks, int communicator,
                      std::int64_t sequence, Standstill& found) {
   std::map<std::pair<LoggedKind, std::int64_t>, std::vector<int>> calls;
@@ -115,7 +131,23 @@ void find_behind(const JobLog& job, const JobRanks& ranks, Standstill& found) {
   found.behind.assign(behind.begin(), behind.end());
 }
 
+std::string ranks_text(const std::vector<int>& ranks) {
+  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
+}
+
 }  // namespace
+
+std::string standstill_words(const Standstill& still) {
+  if (!still.missing.empty()) return "not issued by " + ranks_text(still.missing);
+  if (!still.mismatches.empty()) return "where ranks call different collectives";
+  std::string words = "issued by all ranks whose logs are here";
+  if (!still.not_started.empty()) words += ", not started by " + ranks_text(still.not_started);
+  if (!still.unheard.empty()) {
+    words += fmt::format("; whether {} issued it cannot be told without a log",
+                         ranks_text(still.unheard));
+  }
+  return words;
+}
 
 Standstill standstill_of(const JobLog& job, const JobRanks& ranks) {
   Standstill found;
@@ -125,10 +157,13 @@ Standstill standstill_of(const JobLog& job, const JobRanks& ranks) {
     here.sequence = issued.first_open;
     here.communicator = job.communicators[static_cast<std::size_t>(communicator)].name;
     find_missing(job, ranks, communicator, issued, here);
+    find_not_started(job, ranks, communicator, *here.sequence, here);
     find_mismatches(job, ranks, communicator, *here.sequence, here);
     // What one communicator's missing rank waits for may hold up others: that one explains most.
-    const bool explains_more = !found.sequence || (found.missing.empty() && !here.missing.empty());
-    if (!explains_more) continue;
+    const auto explained = [](const Standstill& still) {
+      return !still.missing.empty() ? 2 : !still.not_started.empty() ? 1 : 0;
+    };
+    if (found.sequence && explained(here) <= explained(found)) continue;
     here.behind = found.behind;
     found = here;
   }

@@ -91,9 +91,9 @@ constexpr Cause cause_rows[] = {
      "nccl-tests with -I 1, or collbench logs on NCCL Inspector's files: the rank that never waits "
      "is late",
      "inferred from the model"},
-    {"hang", "a rank has not entered a collective that the others wait in",
+    {"hang", "ranks wait in a collective that does not end",
      "the job stands still until its time limit ends it",
-     "collbench logs on the Flight Recorder's dumps names the ranks that are missing",
+     "py-spy dump --pid PID  (of the ranks that are named, else of all: where each stands)",
      "PyTorch, torch/distributed/flight_recorder"},
     // The host.
     {"cpu_governor", "the processor saves power", "its clock changes while measuring",

@@ -72,6 +72,20 @@ TEST(PytorchWatchdogTest, ARankThatHasNotIssuedWhatOthersWaitInIsMissing) {
   EXPECT_THAT(found.mismatches, IsEmpty());
 }
 
+TEST(PytorchWatchdogTest, ACollectiveThatOthersHaveCompletedIsNoStandstill) {
+  // Rank 2 waits in an all-gather where the others have completed 12 and gone on to 13.
+  const JobLog job =
+      job_logged(timeout_of(0, 0, 13) + failure_of(0, "0(default_pg)", 0, 13) +
+                 timeout_of(1, 1, 13) + failure_of(1, "0(default_pg)", 1, 13) +
+                 timeout_of(2, 2, 12, "ALLGATHER") + failure_of(2, "0(default_pg)", 2, 12));
+  const Standstill found = standstill_in(job);
+  EXPECT_EQ(found.sequence, 13);
+  EXPECT_THAT(found.missing, ElementsAre(2));
+  EXPECT_THAT(job.notes, testing::Contains(testing::HasSubstr(
+                             "rank 2 waits in collective 12 of 'default_pg' (all-gather), which "
+                             "others have completed")));
+}
+
 TEST(PytorchWatchdogTest, OfARankThatSaysNothingNothingIsSaid) {
   // Rank 0 waits in another group, rank 1 in none.
   const Standstill found =

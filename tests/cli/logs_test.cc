@@ -50,6 +50,17 @@ TEST_F(LogsTest, CheckEndsWithOneForWhatHoldsTheJobUp) {
   out({"logs", samples + "inspector/healthy", "--check", "--expect-busbw", "200"}, 1);
 }
 
+TEST_F(LogsTest, LogsOfWhichNothingCanBeUsedAreAnError) {
+  folder_.write("h0-pid1.log",
+                R"({"header":{"id":"0x1","rank":0,"n_ranks":2,"nnodes":2},"metadata":{)"
+                R"("inspector_output_format_version":"v4.2","hostname":"h0","pid":1},"coll_perf":{)"
+                R"("coll":"AllReduce","coll_sn":0,"coll_msg_size_bytes":4096,)"
+                R"("coll_exec_time_us":9,"coll_timing_source":"collective_cpu"}})"
+                "\n");
+  EXPECT_THAT(refused({"logs", "h0-pid1.log"}),
+              HasSubstr("nothing can be used of 1 file: 1 x Inspector records"));
+}
+
 TEST_F(LogsTest, WhatIsWrongIsNamed) {
   EXPECT_THAT(refused({"logs", "missing.log"}, 4), HasSubstr("cannot read 'missing.log'"));
   folder_.write("table.csv", "a,b\n1,2\n");

@@ -1,0 +1,143 @@
+// Of a job that stands still: what is said of ranks that have not issued, or not started, what the
+// others wait in, and of those whose log is not here.
+#include "bench/logs/standstill.h"
+
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/bench/job_logged.h"
+
+#include "bench/logs/job_lines.h"
+#include "bench/logs/job_verdict.h"
+
+namespace collbench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr const char* groups =
+    R"("pg_config": {"0": {"name": "0", "desc": "world", "ranks": "[0, 1, 2, 3]"}}, )"
+    R"("pg_status": {"0": {"last_enqueued_collective": "-1"}})";
+
+/// A dump with collective 6, which has ended, and 7 in a state.
+std::string dump_with(const std::string& state, const std::string& name = "all_reduce") {
+  const auto entry = [&](int sequence, const std::string& in, const std::string& of) {
+    return fmt::format(
+        R"({{"process_group": ["0", "world"], "collective_seq_id": {}, "profiling_name": )"
+        R"("nccl:{}", "input_sizes": [[1000]], "input_dtypes": ["Float"], "output_sizes": )"
+        R"([[1000]], "output_dtypes": ["Float"], "state": "{}", "is_p2p": false}})",
+        sequence, of, in);
+  };
+  return fmt::format(R"({{"version": "2.10", {}, "entries": [{}, {}]}})", groups,
+                     entry(6, "completed", "all_reduce"), entry(7, state, name));
+}
+
+JobLog dumped(const std::vector<std::string>& by_rank) {
+  JobLog job;
+  for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
+    read_log(by_rank[rank], fmt::format("fr_{}.json", rank), job);
+  }
+  return job;
+}
+
+/// The line among the answers, and what the cause says.
+struct Said {
+  Standstill still{};
+  std::string line{};
+  std::string seen{};
+};
+
+Said said_of(JobLog job) {
+  const JobVerdict verdict = judge_job(job, {});
+  Said said{verdict.standstill, {}, {}};
+  for (const JobAnswer& answer : job_answers({job, verdict, {}})) {
+    if (answer.text.starts_with("stands still")) said.line = answer.text;
+  }
+  for (const FoundCause& found : verdict.causes) {
+    if (std::string_view(found.cause->name) == "hang") said.seen = found.seen;
+  }
+  return said;
+}
+
+TEST(StandstillOfDumpsTest, ARankThatHasNotStartedWhatOthersHaveIsNamed) {
+  const std::string in = dump_with("started");
+  const Said said = said_of(dumped({in, dump_with("scheduled"), in, in}));
+  EXPECT_THAT(said.still.missing, IsEmpty());
+  EXPECT_THAT(said.still.not_started, ElementsAre(1));
+  EXPECT_THAT(said.line, HasSubstr("not started by rank 1"));
+  EXPECT_THAT(said.seen, HasSubstr("rank 1 (fr_1.json) issued it and has not started it"));
+  EXPECT_THAT(said.seen, Not(HasSubstr("the network or a kernel hangs")));
+}
+
+TEST(StandstillOfDumpsTest, WhereNoStartIsRecordedNoneIsMissed) {
+  const std::string in = dump_with("scheduled");
+  const Said said = said_of(dumped({in, in, in, in}));
+  EXPECT_THAT(said.still.not_started, IsEmpty());
+  EXPECT_THAT(said.seen, HasSubstr("which cannot be told from this"));
+}
+
+TEST(StandstillOfDumpsTest, OnlyWhereAllHaveStartedTheNetworkOrAKernelHangs) {
+  const std::string in = dump_with("started");
+  EXPECT_THAT(said_of(dumped({in, in, in, in})).seen, HasSubstr("the network or a kernel hangs"));
+}
+
+TEST(StandstillOfDumpsTest, OfARankWithoutADumpItCannotBeToldWhetherItIsThere) {
+  const std::string in = dump_with("started");
+  const Said said = said_of(dumped({in, in, in}));
+  EXPECT_THAT(said.still.unheard, ElementsAre(3));
+  EXPECT_THAT(said.line, HasSubstr("whether rank 3 issued it cannot be told"));
+  EXPECT_THAT(said.seen, HasSubstr("no log of rank 3, which may not have issued it"));
+  EXPECT_THAT(said.seen, Not(HasSubstr("the network or a kernel hangs")));
+}
+
+TEST(StandstillOfDumpsTest, RanksThatCallSomethingElseHaveNotAllIssuedIt) {
+  const std::string in = dump_with("started");
+  const Said said = said_of(dumped({in, in, dump_with("started", "_all_gather_base"), in}));
+  EXPECT_THAT(said.line, HasSubstr("where ranks call different collectives"));
+  EXPECT_THAT(said.seen, HasSubstr("all-gather of 3.906 KiB by rank 2"));
+}
+
+TEST(StandstillOfDumpsTest, ADumpWithoutEntriesIsOfARankThatHasIssuedNothing) {
+  const std::string in = dump_with("started");
+  const std::string none = fmt::format(R"({{"version": "2.10", {}}})", groups);
+  const Said said = said_of(dumped({in, in, in, none}));
+  EXPECT_THAT(said.still.missing, ElementsAre(3));
+  EXPECT_THAT(said.still.unheard, IsEmpty());
+}
+
+std::string first_version(int group, int sequence) {
+  return fmt::format(
+      R"({{"version": "1.5", "entries": [{{"pg_id": {}, "seq_id": {}, "profiling_name": )"
+      R"("nccl:all_reduce", "input_sizes": [[1000]], "state": "completed", )"
+      R"("duration_ms": 1.5}}]}})",
+      group, sequence);
+}
+
+TEST(FlightRecorderTest, TheFirstVersionNumbersEntriesUnderAnotherKey) {
+  JobLog job;
+  for (const int rank : {0, 1}) {
+    read_flight_recorder_json(first_version(0, 7), fmt::format("fr_{}", rank), job);
+  }
+  ASSERT_EQ(job.records.size(), 2U);
+  EXPECT_EQ(job.records[1].sequence, 7);
+  EXPECT_EQ(job.records[1].rank, 1);
+  EXPECT_THAT(job.notes, IsEmpty());
+  EXPECT_EQ(operations_of(job).size(), 1U);
+}
+
+TEST(FlightRecorderTest, TheFirstVersionDoesNotSayWhichRanksASmallerGroupHas) {
+  JobLog job;
+  read_flight_recorder_json(first_version(1, 7), "fr_0", job);
+  EXPECT_THAT(job.records, IsEmpty());
+  EXPECT_EQ(job.left_out.size(), 1U);
+}
+
+}  // namespace
+}  // namespace collbench
