@@ -113,14 +113,27 @@ std::vector<std::string> hosts_where(const JobLog& job, const Holds& holds) {
   return names;
 }
 
+/// Some channels through adapters pass through the host, and others do not. GPUs without NVLink
+/// send through it by default (NCCL_NET_GDR_READ) and receive without.
+bool is_partly_staged(const HostSigns& signs) {
+  const bool sends_alone = signs.staged_sends == signs.staged_channels && signs.direct_sends == 0;
+  return signs.direct_channels > 0 && signs.staged_channels > 0 && !sends_alone;
+}
+
 void find_host_causes(const JobLog& job, JobVerdict& verdict) {
+  // A job inside one host looks for adapters as well.
+  const auto uses_network = [&](const HostSigns& s) {
+    return job.hosts.size() > 1 || s.direct_channels + s.staged_channels > 0;
+  };
   const auto add = [&](const char* name, const std::vector<std::string>& hosts,
                        const std::string& what, double sure) {
     if (hosts.empty()) return;
     verdict.causes.push_back(
         {&cause(name), fmt::format("{} on {}", what, fmt::join(hosts, ", ")), sure});
   };
-  add("gdr_off", hosts_where(job, [](const HostSigns& s) { return s.direct_disabled > 0; }),
+  add("gdr_off",
+      hosts_where(job,
+                  [&](const HostSigns& s) { return s.direct_disabled > 0 && uses_network(s); }),
       "NCCL says 'GPU Direct RDMA Disabled'", 1);
   add("gdr_off",
       hosts_where(job,
@@ -129,10 +142,18 @@ void find_host_causes(const JobLog& job, JobVerdict& verdict) {
                            s.staged_channels > 0;
                   }),
       "no channel through an adapter has '/GDRDMA'", 0.9);
+  std::string parts;
+  for (const auto& [name, s] : job.hosts) {
+    if (!is_partly_staged(s) || parts.size() > 200) continue;
+    parts += fmt::format("{}{} of {}", parts.empty() ? "" : ", ", s.staged_channels,
+                         s.staged_channels + s.direct_channels);
+  }
+  add("gdr_off", hosts_where(job, is_partly_staged),
+      "channels through adapters without '/GDRDMA': " + parts, 0.8);
   std::size_t most = 0;
   for (const auto& [name, signs] : job.hosts) most = std::max(most, signs.adapters.size());
   const auto lacks = [&](const HostSigns& s) {
-    return !s.adapters.empty() &&
+    return uses_network(s) && !s.adapters.empty() &&
            (s.adapters.size() < most || static_cast<int>(s.adapters.size()) < s.devices);
   };
   std::string counts;
@@ -150,10 +171,8 @@ void find_host_causes(const JobLog& job, JobVerdict& verdict) {
       !hosts_where(job, [](const HostSigns& s) { return s.nvls == 1; }).empty()) {
     add("nvls_off", without_nvls, "NCCL says 'NVLS multicast support is not available'", 0.9);
   }
-  if (job.hosts.size() > 1) {
-    add("sockets", hosts_where(job, [](const HostSigns& s) { return s.sockets; }),
-        "NCCL says 'Using network Socket'", 1);
-  }
+  add("sockets", hosts_where(job, [&](const HostSigns& s) { return s.sockets && uses_network(s); }),
+      "NCCL says 'Using network Socket'", 1);
   add("host_staging", hosts_where(job, [](const HostSigns& s) { return s.through_host; }),
       "channels between GPUs of one host go 'via SHM'", 0.9);
 }

@@ -100,10 +100,12 @@ struct IssuedCount {
 /// What a host's NCCL said of its hardware. -1: nothing.
 struct HostSigns {
   std::set<std::string> adapters;
-  int devices = 0;            // GPUs that the job uses there
-  int direct_disabled = 0;    // times that an adapter was announced without GPUDirect RDMA
-  int direct_channels = 0;    // channels through adapters with it
-  int staged_channels = 0;    // and without
+  int devices = 0;          // GPUs that the job uses there
+  int direct_disabled = 0;  // times that an adapter was announced without GPUDirect RDMA
+  int direct_channels = 0;  // channels through adapters with it
+  int staged_channels = 0;  // and without
+  int direct_sends = 0;     // of those channels
+  int staged_sends = 0;
   int nvls = -1;              // 1: available; 0: not
   bool sockets = false;       // the network is TCP
   bool through_host = false;  // a channel inside the host goes through shared memory

@@ -195,7 +195,9 @@ class DebugReader {
     }
     if (holds(line.text, " via NET/IB")) {
       HostSigns& host = host_of(line);
-      ++(holds(line.text, "/GDRDMA") ? host.direct_channels : host.staged_channels);
+      const bool is_direct = holds(line.text, "/GDRDMA");
+      ++(is_direct ? host.direct_channels : host.staged_channels);
+      if (holds(line.text, "[send]")) ++(is_direct ? host.direct_sends : host.staged_sends);
     }
   }
 
