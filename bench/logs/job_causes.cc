@@ -86,14 +86,18 @@ std::string standstill_seen(const JobRanks& ranks, const Standstill& still) {
                        "what a rank does before it hangs, which cannot be told from this");
 }
 
-void find_standstill(const JobLog& job, const JobRanks& ranks, JobVerdict& verdict) {
+void find_standstill(JobLog& job, const JobRanks& ranks, JobVerdict& verdict) {
   const Standstill& still = verdict.standstill;
   std::string seen;
   if (still.sequence) {
     seen = standstill_seen(ranks, still);
+  } else if (still.may_be_on_its_way()) {
+    job.note_once(
+        "RAS counts while the job runs: a rank that is one operation behind is usually on its way; "
+        "it stands still if it has the same count when RAS is asked again");
   } else if (!still.behind.empty()) {
-    seen = fmt::format("{} issued fewer collectives than the others",
-                       ranks_in_words(ranks, still.behind));
+    seen = fmt::format("{} issued up to {} collectives fewer than the others",
+                       ranks_in_words(ranks, still.behind), still.behind_by);
   }
   if (!job.missing_ranks.empty()) {
     const std::set<int> missing(job.missing_ranks.begin(), job.missing_ranks.end());

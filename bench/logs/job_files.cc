@@ -50,8 +50,8 @@ void require_content(const JobLog& job) {
   std::vector<std::string> reasons;
   for (const auto& [what, count] : job.left_out)
     reasons.push_back(fmt::format("{} x {}", count, what));
-  throw InvalidArgument(fmt::format("nothing can be used of {}: {}",
-                                    counted(job.files, "file"), fmt::join(reasons, "; ")));
+  throw InvalidArgument(fmt::format("nothing can be used of {}: {}", counted(job.files, "file"),
+                                    fmt::join(reasons, "; ")));
 }
 
 }  // namespace

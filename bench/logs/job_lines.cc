@@ -75,8 +75,9 @@ JobHealth health_of(const Lateness& lateness) {
 
 std::string standstill_line(const Standstill& still) {
   if (!still.sequence) {
-    return still.behind.empty() ? ""
-                                : fmt::format("behind: rank {}", fmt::join(still.behind, ", "));
+    if (still.behind.empty()) return {};
+    return fmt::format("behind: rank {}, by {}", fmt::join(still.behind, ", "),
+                       counted(still.behind_by, "operation"));
   }
   return fmt::format("stands still: collective {} of '{}', {}", *still.sequence, still.communicator,
                      standstill_words(still));
@@ -181,7 +182,10 @@ std::vector<JobAnswer> job_answers(const JobReport& report) {
     lines.push_back({late_line(verdict), health_of(verdict.lateness)});
   }
   const std::string still = standstill_line(verdict.standstill);
-  if (!still.empty()) lines.push_back({still, JobHealth::bad});
+  if (!still.empty()) {
+    const bool may_go_on = !verdict.standstill.sequence && verdict.standstill.may_be_on_its_way();
+    lines.push_back({still, may_go_on ? JobHealth::unknown : JobHealth::bad});
+  }
   for (std::string& line : program_lines(report.job)) {
     lines.push_back({std::move(line), JobHealth::plain});
   }

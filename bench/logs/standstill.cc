@@ -124,7 +124,9 @@ void find_behind(const JobLog& job, const JobRanks& ranks, Standstill& found) {
   }
   std::set<int> behind;
   for (const IssuedCount& issued : job.issued) {
-    if (issued.count < most[{issued.communicator, issued.kind}]) {
+    const std::int64_t lacking = most[{issued.communicator, issued.kind}] - issued.count;
+    if (lacking > 0) {
+      found.behind_by = std::max(found.behind_by, lacking);
       behind.insert(ranks.in_job(issued.communicator, issued.rank));
     }
   }
@@ -143,8 +145,7 @@ std::string standstill_words(const Standstill& still) {
   std::string words = "issued by all ranks whose logs are here";
   if (!still.not_started.empty()) words += ", not started by " + ranks_text(still.not_started);
   if (!still.unheard.empty()) {
-    words += fmt::format("; whether {} issued it cannot be told without a log",
-                         ranks_text(still.unheard));
+    words += fmt::format("; whether {} issued it cannot be told", ranks_text(still.unheard));
   }
   return words;
 }
@@ -165,6 +166,7 @@ Standstill standstill_of(const JobLog& job, const JobRanks& ranks) {
     };
     if (found.sequence && explained(here) <= explained(found)) continue;
     here.behind = found.behind;
+    here.behind_by = found.behind_by;
     found = here;
   }
   std::sort(found.missing.begin(), found.missing.end());

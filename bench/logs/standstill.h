@@ -19,6 +19,9 @@ struct Standstill {
   bool started_by_all = false;  // the kernels of all members are in it
   std::vector<int> unheard;     // members without a log
   std::vector<int> behind;      // ranks that have issued fewer collectives than others, by counters
+  std::int64_t behind_by = 0;   // the most that one of them lacks
+  /// Counters are read while the job runs, at a time for each rank: one operation behind is usual.
+  bool may_be_on_its_way() const { return behind_by == 1; }
   std::vector<std::string> mismatches;  // ranks that call different collectives there, in words
 };
 

@@ -8,6 +8,8 @@
 
 #include "tests/bench/job_logged.h"
 
+#include "bench/logs/job_verdict.h"
+
 namespace collbench {
 namespace {
 
@@ -51,6 +53,25 @@ TEST(NcclRasTest, WhereOnlyTheirNumberIsSaidTheMissingAreThoseThatAreNotListed) 
   EXPECT_THAT(missing("2"), ElementsAre(0, 2));
   // One of two that are not listed: which, cannot be told.
   EXPECT_THAT(missing("1"), testing::IsEmpty());
+}
+
+TEST(NcclRasTest, OneOperationBehindIsNoStandstillAndTwoAre) {
+  const auto verdict_on = [](int count, JobLog& job) {
+    job = job_logged(
+        R"({"nccl_version": "2.30.7", "communicators": [{"hash": "0x2", "size": 2, "ranks": [)"
+        R"({"rank": 0, "collective_counts": {"AllReduce": 7}},)"
+        R"({"rank": 1, "collective_counts": {"AllReduce": )" +
+        std::to_string(count) + "}}]}]}");
+    return judge_job(job, {});
+  };
+  JobLog job;
+  const JobVerdict one = verdict_on(6, job);
+  EXPECT_THAT(one.standstill.behind, ElementsAre(1));
+  EXPECT_TRUE(one.is_healthy());
+  EXPECT_THAT(job.notes, Contains(testing::HasSubstr("usually on its way")));
+  const JobVerdict two = verdict_on(5, job);
+  EXPECT_THAT(two.standstill.behind, ElementsAre(1));
+  EXPECT_FALSE(two.is_healthy());
 }
 
 }  // namespace
