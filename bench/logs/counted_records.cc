@@ -89,6 +89,17 @@ std::optional<int> shift_between(const Line& a, const Line& b, double share) {
   return best;
 }
 
+/// Whether b fits a as well with another shift: steps that are all as long fit so, and the
+/// difference of ends is then that of the clocks or a step more.
+bool fits_elsewhere(const Line& a, const Line& b, int chosen) {
+  const double limit = std::max(surely_together_us, 2 * unsteadiness(a, b, chosen));
+  const int most = std::min<int>(most_shift, static_cast<int>(std::max(a.size(), b.size())));
+  for (int shift = -most; shift <= most; ++shift) {
+    if (shift != chosen && unsteadiness(a, b, shift) <= limit) return true;
+  }
+  return false;
+}
+
 using Shifts = std::map<LoggedKind, int>;
 
 /// What shifts the records of `rank` to those of `base`; empty if too few collectives tell, and
@@ -133,6 +144,7 @@ class Matcher {
             shifts_between(lines_, group.front(), rank, stated ? stated_share : together_share);
         if (!shifts || (shifts->empty() && !stated)) return false;
         for (const auto& [kind, shift] : *shifts) {
+          find_regularity(lines_[kind][group.front()], lines_[kind][rank], shift);
           for (LogRecord* record : lines_[kind][rank]) record->sequence += shift;
         }
         group.push_back(rank);
@@ -149,6 +161,15 @@ class Matcher {
   }
 
  private:
+  void find_regularity(const Line& base, const Line& rank, int shift) {
+    if (this_one().is_regular || !fits_elsewhere(base, rank, shift)) return;
+    this_one().is_regular = true;
+    job_.note_once(
+        "the steps are so even that these traces, which do not number collectives, fit each other "
+        "a "
+        "step earlier or later as well: how far the clocks differ cannot be told from them");
+  }
+
   JobCommunicator& this_one() {
     return job_.communicators[static_cast<std::size_t>(communicator_)];
   }
@@ -185,6 +206,7 @@ class Matcher {
       const std::string id = fmt::format("{} of rank {}", whole.id, group.front());
       const int made = job_.communicator(id, id, ranks);
       job_.communicators[static_cast<std::size_t>(made)].format = whole.format;
+      job_.communicators[static_cast<std::size_t>(made)].is_regular = whole.is_regular;
       for (const int rank : group) {
         of_rank(rank, [&](LogRecord& record) { record.communicator = made; });
       }

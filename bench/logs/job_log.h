@@ -76,6 +76,8 @@ struct JobCommunicator {
   bool heard_when_stuck = false;
   /// Sequence numbers are the reader's count: a log may begin in the middle of another's.
   bool counted = false;
+  /// Counted ones that fit each other a step later as well: which step is which is not known.
+  bool is_regular = false;
   /// Without it, ranks are those that use one stream, and `ranks` is the most that it can have.
   bool states_ranks = true;
 };

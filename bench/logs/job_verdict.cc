@@ -128,7 +128,7 @@ void sum_up(JobLog& job, const std::vector<JobOperation>& operations, const JobR
 }
 
 /// Medians of (end of r - end of the first rank): ends are common to all ranks, starts are not.
-std::vector<double> clock_offsets(const std::vector<JobOperation>& operations,
+std::vector<double> clock_offsets(const JobLog& job, const std::vector<JobOperation>& operations,
                                   const JobRanks& ranks) {
   std::map<int, std::vector<double>> differences;
   int reference = -1;
@@ -136,6 +136,7 @@ std::vector<double> clock_offsets(const std::vector<JobOperation>& operations,
     if (!waits_for_all(operation.any().kind)) continue;
     const auto end = [](const LogRecord& record) { return record.start_us + record.duration_us; };
     const LogRecord& first = operation.any();
+    if (job.communicators[static_cast<std::size_t>(first.communicator)].is_regular) continue;
     const int first_rank = ranks.in_job(first);
     if (reference < 0) reference = first_rank;
     if (first_rank != reference || std::isnan(end(first))) continue;
@@ -194,7 +195,7 @@ JobVerdict judge_job(JobLog& job, const NetworkExpectation& expectation) {
   verdict.kind = main_kind(operations);
   verdict.sizes = figures_by_size(job, operations);
   sum_up(job, operations, ranks, verdict);
-  verdict.clock_offset_us = clock_offsets(operations, ranks);
+  verdict.clock_offset_us = clock_offsets(job, operations, ranks);
   verdict.exposures = exposures_of(job, ranks.count());
   std::vector<NetworkVerdict> networks;
   for (std::size_t c = 0; c < job.communicators.size(); ++c) {

@@ -24,9 +24,10 @@ using testing::IsEmpty;
 /// its own for every rank, and the first `skipped` collectives not traced.
 class Group {
  public:
-  Group(std::vector<int> ranks, int late, unsigned seed) : ranks_(std::move(ranks)), late_(late) {
+  Group(std::vector<int> ranks, int late, unsigned seed, double longest_us = 20000)
+      : ranks_(std::move(ranks)), late_(late) {
     std::mt19937 random(seed);
-    std::uniform_real_distribution<double> pause(500, 20000);
+    std::uniform_real_distribution<double> pause(500, longest_us);
     double now = 1000;
     for (int k = 0; k < 40; ++k) {
       now += pause(random);
@@ -73,6 +74,21 @@ TEST(CountedRecordsTest, ATraceThatBeginsLaterIsShiftedToTheOthers) {
   EXPECT_THAT(judge_job(job, {}).lateness.late, ElementsAre(2));
   std::map<int, std::int64_t> next{{0, 0}, {1, 7}, {2, 0}, {3, 0}};
   for (const LogRecord& record : job.records) EXPECT_EQ(record.sequence, next[record.rank]++);
+}
+
+TEST(CountedRecordsTest, OfEvenStepsTheClocksCannotBeTold) {
+  const auto offsets_of = [](double longest_us, JobLog& job) {
+    const int c = counted_communicator(job, 2, true);
+    const Group group({0, 1}, 1, 1, longest_us);
+    for (const int rank : group.ranks()) group.trace(c, rank, rank, 5000.0 * rank, job);
+    match_counted_records(job);
+    return judge_job(job, {}).clock_offset_us;
+  };
+  JobLog uneven;
+  EXPECT_THAT(offsets_of(20000, uneven), ElementsAre(0, 5000));
+  JobLog even;
+  EXPECT_THAT(offsets_of(502, even), IsEmpty());
+  EXPECT_THAT(even.notes, ElementsAre(testing::HasSubstr("the steps are so even")));
 }
 
 TEST(CountedRecordsTest, RanksOfOneStreamThatDoNotEndTogetherAreGroupsOfTheirOwn) {
