@@ -21,15 +21,19 @@ std::string ranks_in_words(const JobRanks& ranks, const std::vector<int>& some) 
 void find_late(const JobRanks& ranks, JobVerdict& verdict) {
   const Lateness& late = verdict.lateness;
   if (late.late.empty()) return;
+  std::string seen = ranks_in_words(ranks, late.late);
+  if (!late.host.empty()) seen += fmt::format(", all ranks of host {},", late.host);
+  seen += late.of_means ? fmt::format(" came last in the mean of {} operations", late.operations)
+                        : fmt::format(
+                              " came last in {} of the {} operations with noticeable waiting ({} "
+                              "compared)",
+                              late.blamed, late.waited, late.operations);
+  seen += fmt::format(", {}; waiting is {:.0f} % of the transfers{}",
+                      late.by_turns ? "by turns" : "and hardly waited", 100 * late.waiting_share,
+                      late.sporadic() ? "; late now and then" : "");
+  // The chance that ranks are last by turns in this way is small; the rest is what is behind it.
   verdict.causes.push_back(
-      {&cause("straggler"),
-       fmt::format("{} came last in {} of the {} operations with noticeable waiting ({} compared), "
-                   "and hardly waited; waiting is {:.0f} % of the transfers{}",
-                   ranks_in_words(ranks, late.late), late.blamed, late.waited, late.operations,
-                   100 * late.waiting_share, late.sporadic() ? "; late now and then" : ""),
-       // The chance that ranks are last by turns in this way is small; the rest is what is behind
-       // it.
-       late.operations >= 10 ? 0.99 : 0.9});
+      {&cause("straggler"), seen, late.operations >= 10 && !late.of_means ? 0.99 : 0.9});
 }
 
 void find_slow_network(JobLog& job, JobVerdict& verdict) {

@@ -66,6 +66,8 @@ void add_verdict(const JobVerdict& verdict, Json& out) {
   if (!lateness.late.empty()) {
     out["late_ranks"] = lateness.late;
     out["late_sporadic"] = lateness.sporadic();
+    if (lateness.by_turns) out["late_by_turns"] = true;
+    if (!lateness.host.empty()) out["late_host"] = lateness.host;
   }
   if (!verdict.counted_ranks.empty()) {
     Json names = Json::object();

@@ -49,17 +49,23 @@ std::string late_line(const JobVerdict& verdict) {
   }
   if (lateness.spread) {
     return fmt::format(
-        "late rank: none in particular: waiting is {:.0f} % of the transfers{}, by turns for all",
+        "late rank: none in particular: waiting is {:.0f} % of the transfers{}, by turns for "
+        "several",
         100 * lateness.waiting_share, held_up_words(lateness));
   }
   if (lateness.late.empty()) {
     return fmt::format("late rank: none: waiting is {:.0f} % of the transfers{}",
                        100 * lateness.waiting_share, held_up_words(lateness));
   }
-  return fmt::format("late rank: {}{}: last in {} of {} operations",
-                     rank_list(lateness.late, verdict.counted_ranks),
-                     lateness.sporadic() ? ", now and then" : "", lateness.blamed,
-                     lateness.operations);
+  std::string line = "late rank: " + rank_list(lateness.late, verdict.counted_ranks);
+  if (!lateness.host.empty()) line += fmt::format(", all ranks of host {}", lateness.host);
+  if (lateness.by_turns) line += ", by turns";
+  if (lateness.of_means) {
+    return line + fmt::format(": last in the mean of {}, which hides how often",
+                              counted(lateness.operations, "operation"));
+  }
+  if (lateness.sporadic()) line += ", now and then";
+  return line + fmt::format(": last in {} of {} operations", lateness.blamed, lateness.operations);
 }
 
 JobHealth health_of(const NetworkVerdict& network) {

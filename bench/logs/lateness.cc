@@ -38,7 +38,12 @@ struct Tally {
   std::size_t ranks = 0;    // most that one operation has
   std::size_t members = 0;  // with those whose logs are missing
   bool timed = false;       // there are durations
+  bool of_means = false;
 };
+
+bool is_noticeable(double waiting_us, const JobOperation& operation) {
+  return waiting_us >= std::max(noticeable_us, noticeable_share * operation.transfer_us);
+}
 
 void count(const JobOperation& operation, const JobRanks& ranks, Tally& tally) {
   double waiting = 0;
@@ -52,6 +57,7 @@ void count(const JobOperation& operation, const JobRanks& ranks, Tally& tally) {
     tally.by_rank[ranks.in_job(record)].present += operation.weight();
   }
   const auto weight = static_cast<double>(operation.weight());
+  tally.of_means = tally.of_means || operation.weight() > 1;
   tally.operations += operation.weight();
   tally.transfer_us += weight * operation.transfer_us;
   tally.waiting_us += weight * waiting;
@@ -61,7 +67,7 @@ void count(const JobOperation& operation, const JobRanks& ranks, Tally& tally) {
       static_cast<double>(std::max<std::size_t>(operation.records.size() - 1, 1));
   Blame& blame = tally.by_rank[ranks.in_job(operation.any().communicator, operation.last)];
   blame.waiting_us += weight * waiting;
-  if (most < std::max(noticeable_us, noticeable_share * operation.transfer_us)) return;
+  if (!is_noticeable(most, operation)) return;
   tally.waited += operation.weight();
   blame.operations += operation.weight();
 }
@@ -95,8 +101,7 @@ std::vector<int> blamed_most(const Tally& tally) {
 
 /// Whether so much of the blame would seldom fall on `group` of all members by chance: if each
 /// operation had any of them last. A few long waits count as few operations.
-bool is_seldom_chance(const Tally& tally, const std::vector<int>& group) {
-  constexpr double deviations = 2.5;
+bool is_seldom_chance(const Tally& tally, const std::vector<int>& group, double deviations = 2.5) {
   double blamed = 0;
   for (const int rank : group) blamed += tally.by_rank.at(rank).waiting_us / tally.waiting_us;
   const double usual = static_cast<double>(group.size()) / static_cast<double>(tally.members);
@@ -122,6 +127,59 @@ bool is_together(const std::vector<int>& group, const std::vector<JobOperation>&
   }
   const auto size = static_cast<double>(group.size());
   return inside / size < 0.2 * outside / (static_cast<double>(all) - size);
+}
+
+/// Two of eight may share the blame without coming together. There are as many groups of that size
+/// as ways to choose it, of which the one with most of the blame was taken: m normal deviations are
+/// all below sqrt(2 ln m).
+bool is_by_turns(const Tally& tally, const std::vector<int>& group) {
+  if (4 * group.size() > tally.ranks) return false;
+  double log_of_ways = 0;
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    log_of_ways += std::log(static_cast<double>(tally.members - i) / static_cast<double>(i + 1));
+  }
+  return is_seldom_chance(tally, group, std::sqrt(2.5 * 2.5 + 2 * log_of_ways));
+}
+
+/// `group` and the ranks that come as late: where it holds others up they hardly wait.
+std::vector<int> with_companions(const std::vector<int>& group,
+                                 const std::vector<JobOperation>& operations, const JobRanks& ranks,
+                                 std::size_t all) {
+  struct Waits {
+    double own_us = 0;
+    double usual_us = 0;  // mean of the other ranks
+    std::int64_t operations = 0;
+  };
+  std::map<int, Waits> waits;
+  for (const JobOperation& operation : operations) {
+    const bool compared = operation.timed_by_all && waits_for_all(operation.any().kind) &&
+                          operation.records.size() > 1;
+    if (!compared) continue;
+    const int last = ranks.in_job(operation.any().communicator, operation.last);
+    if (!std::binary_search(group.begin(), group.end(), last)) continue;
+    double sum = 0;
+    double most = 0;
+    for (const LogRecord& record : operation.records) {
+      if (!(record.duration_us > 0)) continue;  // of a log that was cut
+      sum += operation.waiting_us(record);
+      most = std::max(most, operation.waiting_us(record));
+    }
+    if (!is_noticeable(most, operation)) continue;
+    for (const LogRecord& record : operation.records) {
+      if (!(record.duration_us > 0)) continue;
+      Waits& one = waits[ranks.in_job(record)];
+      one.own_us += operation.waiting_us(record);
+      one.usual_us += sum / static_cast<double>(operation.records.size() - 1);
+      one.operations += operation.weight();
+    }
+  }
+  std::vector<int> all_late = group;
+  for (const auto& [rank, one] : waits) {
+    const bool is_late = one.operations >= fewest_operations && one.own_us < 0.2 * one.usual_us;
+    if (is_late && !std::binary_search(group.begin(), group.end(), rank)) all_late.push_back(rank);
+  }
+  std::sort(all_late.begin(), all_late.end());
+  return 2 * all_late.size() <= all ? all_late : group;
 }
 
 std::string too_few(const Lateness& found, const std::vector<int>& group) {
@@ -154,6 +212,7 @@ Lateness late_together(const JobLog& job, const std::vector<JobOperation>& opera
   Lateness found;
   found.operations = tally.operations;
   found.waited = tally.waited;
+  found.of_means = tally.of_means;
   if (tally.operations == 0) {
     found.unknown = !tally.timed ? "there are no durations in it"
                                  : "there are no operations of which several ranks have a duration";
@@ -171,12 +230,17 @@ Lateness late_together(const JobLog& job, const std::vector<JobOperation>& opera
     }
     return found;
   }
-  const std::vector<int> group = blamed_most(tally);
+  std::vector<int> group = blamed_most(tally);
   if (tally.waited < fewest_operations) {
     found.unknown = too_few(found, group);
     return found;
   }
-  if (!is_together(group, operations, ranks, tally.ranks)) {
+  const bool may_be_chance = !is_seldom_chance(tally, group);
+  if (is_together(group, operations, ranks, tally.ranks)) {
+    group = with_companions(group, operations, ranks, tally.ranks);
+  } else if (is_by_turns(tally, group)) {
+    found.by_turns = true;
+  } else {
     found.spread = true;
     return found;
   }
@@ -184,7 +248,7 @@ Lateness late_together(const JobLog& job, const std::vector<JobOperation>& opera
     found.blamed += tally.by_rank[rank].operations;
     found.present = std::max(found.present, tally.by_rank[rank].present);
   }
-  if (!is_seldom_chance(tally, group)) {
+  if (may_be_chance) {
     found.unknown = fmt::format(
         "most of the waiting is for rank {}, but in so few long waits that it may be chance",
         fmt::join(group, ", "));
@@ -242,6 +306,7 @@ Lateness lateness_of(const JobLog& job, const std::vector<JobOperation>& operati
                      const JobRanks& ranks, bool at_full_speed) {
   Lateness found = late_together(job, operations, ranks, at_full_speed);
   if (found.spread) judge_apart(job, operations, ranks, at_full_speed, found);
+  if (found.late.size() > 1) found.host = ranks.host_of(found.late);
   return found;
 }
 

@@ -6,6 +6,11 @@
 // finds a rank that is late now and then, and passes over operations that follow each other without
 // a gap, where each rank begins when the one before ends and none can be late.
 //
+// Two ranks are late together if neither waits for the other; a few of many (two of eight) that
+// have the blame by turns are named as that. With the ranks that have the blame those are late
+// which hardly wait where the others do: all ranks of a host come late together, and the blame of
+// one of them may be small.
+//
 // Ends are common where the network is even. A ring of n ranks with one slow link, whose every step
 // takes d, ends between n d and (2n - 2) d: the others seem to wait for half of the transfer in the
 // mean, for a rank that is not late. Unless the transfers are at full speed, only more than that is
@@ -35,6 +40,9 @@ struct Lateness {
   double waiting_share = 0;     // mean waiting of the other ranks over the transfers
   double held_up_share = 0;     // of all waiting, that for ranks which were held up themselves
   bool spread = false;          // there is waiting, but not for a few particular ranks
+  bool by_turns = false;        // one of `late` is late at a time
+  bool of_means = false;        // a record stands for the mean of many operations
+  std::string host{};           // the one that has the ranks of `late`, several, and no others
   /// Late in less than half of the operations in which its log shows it.
   bool sporadic() const { return !late.empty() && 2 * blamed < present; }
 };

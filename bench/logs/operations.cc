@@ -189,6 +189,11 @@ JobRanks::JobRanks(const JobLog& job)
   for (std::size_t p = 0; p < job.processes.size(); ++p) by_process_[p] = job.processes[p].rank;
   take_ranks_of_worlds();
   count_others();
+  for (std::size_t c = 0; c < process_of_.size(); ++c) {
+    for (const auto& [rank, process] : process_of_[c]) {
+      if (process >= 0) process_of_rank_.try_emplace(in_job(static_cast<int>(c), rank), process);
+    }
+  }
 }
 
 /// Of each format, which names processes in its own way, the communicator with most logs is that of
@@ -258,14 +263,21 @@ int JobRanks::in_job(const LogRecord& record) const {
 }
 
 std::string JobRanks::name(int rank_in_job) const {
-  for (std::size_t c = 0; c < heard_.size(); ++c) {
-    for (const auto& [rank, process] : process_of_[c]) {
-      if (process < 0 || in_job(static_cast<int>(c), rank) != rank_in_job) continue;
-      return fmt::format("rank {} ({})", rank_in_job,
-                         job_->processes[static_cast<std::size_t>(process)].name);
-    }
+  const auto process = process_of_rank_.find(rank_in_job);
+  if (process == process_of_rank_.end()) return fmt::format("rank {}", rank_in_job);
+  return fmt::format("rank {} ({})", rank_in_job,
+                     job_->processes[static_cast<std::size_t>(process->second)].name);
+}
+
+std::string JobRanks::host_of(const std::vector<int>& ranks_in_job) const {
+  std::map<std::string, std::vector<int>> by_host;
+  for (const auto& [rank, process] : process_of_rank_) {
+    by_host[job_->processes[static_cast<std::size_t>(process)].host].push_back(rank);
   }
-  return fmt::format("rank {}", rank_in_job);
+  for (const auto& [host, ranks] : by_host) {
+    if (ranks == ranks_in_job) return host;
+  }
+  return {};
 }
 
 }  // namespace collbench

@@ -76,8 +76,14 @@ class JobRanks {
   const std::vector<int>& heard(int communicator) const {
     return heard_[static_cast<std::size_t>(communicator)];
   }
+  /// By rank in the communicator; -1: not known.
+  const std::map<int, int>& processes(int communicator) const {
+    return process_of_[static_cast<std::size_t>(communicator)];
+  }
   /// "rank 2 (synth-b pid 7301)".
   std::string name(int rank_in_job) const;
+  /// The host that has these ranks and no others; empty: there is none, or the log does not say it.
+  std::string host_of(const std::vector<int>& ranks_in_job) const;
 
  private:
   void take_ranks_of_worlds();
@@ -88,6 +94,7 @@ class JobRanks {
   std::vector<std::vector<int>> heard_;
   std::vector<std::map<int, int>> process_of_;  // by communicator and rank; -1: not known
   std::map<int, std::string> counted_;
+  std::map<int, int> process_of_rank_;  // of the job
   int count_ = 0;
 };
 

@@ -67,13 +67,29 @@ TEST(LatenessTest, TwoThatComeTogetherAreAGroupAmongEightButChanceAmongThree) {
   EXPECT_TRUE(of_three.spread);
 }
 
-TEST(LatenessTest, TwoThatAreLateByTurnsAreNoGroup) {
+TEST(LatenessTest, AFewOfManyThatAreLateByTurnsAreNamedAsThat) {
   const auto by_turns = [](int operation, int rank) {
     return rank == 1 + operation % 2 ? 2000.0 : 0.0;
   };
   const Lateness found = lateness_with(8, 20, by_turns);
-  EXPECT_THAT(found.late, IsEmpty());
-  EXPECT_TRUE(found.spread);
+  EXPECT_THAT(found.late, ElementsAre(1, 2));
+  EXPECT_TRUE(found.by_turns);
+  EXPECT_TRUE(lateness_with(8, 4, by_turns).spread) << "two of 28 pairs may have it by chance";
+  const auto one_of_three = [](int operation, int rank) {
+    return rank == operation % 3 ? 2000.0 : 0.0;
+  };
+  EXPECT_TRUE(lateness_with(8, 21, one_of_three).spread) << "of several";
+}
+
+TEST(LatenessTest, RanksThatComeLateTogetherAreAllNamedWhoeverIsLast) {
+  // Ranks 4 to 7 of 8 come together; rank 6 is never the last.
+  const auto host = [](int operation, int rank) {
+    if (rank < 4) return 0.0;
+    return rank == 6 ? 2990.0 : about(3000, operation / 2, rank) + (operation % 3 == rank % 3);
+  };
+  const Lateness found = lateness_with(8, 24, host);
+  EXPECT_THAT(found.late, ElementsAre(4, 5, 6, 7));
+  EXPECT_FALSE(found.by_turns);
 }
 
 // Half of all ranks' blame falls on either of two; what four operations say may be chance, what
