@@ -7,6 +7,7 @@
 
 #include "bench/logs/job_verdict.h"
 #include "bench/reports/text.h"
+#include "core/plain_text.h"
 
 namespace collbench {
 namespace {
@@ -42,9 +43,15 @@ void find_slow_network(JobLog& job, JobVerdict& verdict) {
   if (network.state == NetworkState::slow) {
     verdict.causes.push_back(
         {&cause("network_slow"),
-         fmt::format("{} GB/s without any waiting where {} are expected ({}): {:.1f} times less",
-                     significant(network.measured_gbs, 3), significant(network.expected_gbs, 3),
-                     network.basis, 1 / share),
+         fmt::format(
+             "{} GB/s without any waiting where {} are expected ({}): {:.1f} times less, in "
+             "{}{}",
+             significant(network.measured_gbs, 3), significant(network.expected_gbs, 3),
+             network.basis, 1 / share, network.where,
+             network.healthy_others == 0
+                 ? ""
+                 : fmt::format("; the network of {} is healthy",
+                               counted(network.healthy_others, "other communicator"))),
          network.assumed ? 0.8 : 0.95});
     constexpr double thousandth = 1. / 200;
     const bool has_no_unit =

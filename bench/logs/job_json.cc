@@ -84,6 +84,10 @@ void add_verdict(const JobVerdict& verdict, Json& out) {
   if (network.expected_gbs > 0) {
     out["network_measured_gbs"] = tenth(network.measured_gbs);
     out["network_expected_gbs"] = tenth(network.expected_gbs);
+    if (network.healthy_others > 0) {
+      out["network_of"] = network.where;
+      out["healthy_communicators"] = network.healthy_others;
+    }
     out["network_expectation"] = (network.assumed ? "assumed: " : "stated: ") + network.basis;
   }
 }

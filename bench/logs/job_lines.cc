@@ -14,14 +14,23 @@ namespace {
 
 using Cells = std::vector<std::string>;
 
+/// Which communicator it is, where others are well.
+std::string healthy_elsewhere(const NetworkVerdict& network) {
+  if (network.healthy_others == 0) return {};
+  return fmt::format("; this is {}, and the network of {} is healthy", network.where,
+                     counted(network.healthy_others, "other communicator"));
+}
+
 std::string network_line(const NetworkVerdict& network) {
+  const std::string where = healthy_elsewhere(network);
   if (network.state == NetworkState::unknown) {
-    return "network: cannot be told from this, because " + network.unknown;
+    return "network: cannot be told from this, because " + network.unknown + where;
   }
-  return fmt::format("network: {}: {} GB/s on the bus without waiting, {} GB/s expected ({}{})",
+  return fmt::format("network: {}: {} GB/s on the bus without waiting, {} GB/s expected ({}{}){}",
                      to_string(network.state), significant(network.measured_gbs, 3),
                      significant(network.expected_gbs, 3),
-                     network.assumed ? "nothing was stated; assumed is " : "", network.basis);
+                     network.assumed ? "nothing was stated; assumed is " : "", network.basis,
+                     where);
 }
 
 /// What nobody is to blame for.

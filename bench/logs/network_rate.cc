@@ -6,6 +6,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "bench/reports/text.h"
 #include "core/plain_text.h"
@@ -76,18 +77,52 @@ double measured_rate(const std::vector<SizeTransfers>& sizes, double factor, dou
   return simple;
 }
 
+/// Hosts of a communicator's processes.
+std::set<std::string> hosts_of(const JobLog& job, const JobRanks& ranks, int communicator) {
+  std::set<std::string> hosts;
+  for (const auto& [rank, process] : ranks.processes(communicator)) {
+    if (process < 0) continue;
+    const std::string& host = job.processes[static_cast<std::size_t>(process)].host;
+    if (!host.empty()) hosts.insert(host);
+  }
+  return hosts;
+}
+
+/// "communicator 'dp2' on h0, h1", without the hosts where they are many or not said.
+std::string place_of(const JobLog& job, const JobRanks& ranks, int communicator) {
+  const JobCommunicator& one = job.communicators[static_cast<std::size_t>(communicator)];
+  std::string place = fmt::format("communicator '{}'", one.name.empty() ? one.id : one.name);
+  const std::set<std::string> hosts = hosts_of(job, ranks, communicator);
+  if (hosts.empty() || hosts.size() > 8) return place;
+  return place + fmt::format(" on {}", fmt::join(hosts, ", "));
+}
+
 /// Ranks on each host; 0 if it is not known.
 int ranks_per_host(const JobLog& job, const JobRanks& ranks, int communicator) {
   const JobCommunicator& one = job.communicators[static_cast<std::size_t>(communicator)];
   if (one.nodes > 0) return (one.ranks + one.nodes - 1) / one.nodes;
-  std::set<std::string> hosts;
-  for (const LogRecord& record : job.records) {
-    if (record.communicator != communicator || record.process < 0) continue;
-    const std::string& host = job.processes[static_cast<std::size_t>(record.process)].host;
-    if (!host.empty()) hosts.insert(host);
-  }
+  const std::set<std::string> hosts = hosts_of(job, ranks, communicator);
   const auto heard = static_cast<int>(ranks.heard(communicator).size());
   return hosts.empty() || heard < one.ranks ? 0 : heard / static_cast<int>(hosts.size());
+}
+
+/// The most processes of the job that one of the hosts has; those of one format, as each names them
+/// in its own way.
+int job_ranks_per_host(const JobLog& job, const JobRanks& ranks, int communicator) {
+  const std::set<std::string> hosts = hosts_of(job, ranks, communicator);
+  const std::string_view format = job.communicators[static_cast<std::size_t>(communicator)].format;
+  std::map<std::string, std::set<int>> processes;
+  for (std::size_t c = 0; c < job.communicators.size(); ++c) {
+    if (job.communicators[c].format != format) continue;
+    for (const auto& [rank, process] : ranks.processes(static_cast<int>(c))) {
+      if (process < 0) continue;
+      const std::string& host = job.processes[static_cast<std::size_t>(process)].host;
+      if (hosts.contains(host)) processes[host].insert(process);
+    }
+  }
+  std::size_t most = 0;
+  for (const auto& [host, those] : processes) most = std::max(most, those.size());
+  return static_cast<int>(most);
 }
 
 /// The least and the usual rate without a word of the user; 0 if there is none.
@@ -106,7 +141,16 @@ AssumedRate assumed_rate(const JobLog& job, const JobRanks& ranks, int communica
     return {adapter_of_processors_gbs, adapter_of_processors_gbs,
             "an adapter of 100 Gb/s a host, the least that clusters of processors have"};
   }
-  const int adapters = each == 1 ? 1 : each > 4 ? each : 2;
+  const auto adapters_of = [](int gpus) { return gpus == 1 ? 1 : gpus > 4 ? gpus : 2; };
+  const int adapters = adapters_of(each);
+  const int beside = each > 0 ? job_ranks_per_host(job, ranks, communicator) : 0;
+  if (beside > each) {
+    const int shared = std::min(adapters_of(beside), 2);
+    return {adapter_of_gpus_gbs * shared * each / beside, adapter_of_gpus_gbs * adapters,
+            fmt::format("{} of 200 Gb/s for its {} on a host; the job has {} there, whose other "
+                        "communicators may use the adapters at the same time",
+                        counted(adapters, "adapter"), counted(each, "GPU"), beside)};
+  }
   const double least = adapter_of_gpus_gbs * std::min(adapters, 2);
   return {least, adapter_of_gpus_gbs * adapters,
           fmt::format("{} of 200 Gb/s a host, as hosts {} are built with at least",
@@ -121,6 +165,7 @@ void judge(double least_gbs, NetworkVerdict& verdict) {
   } else if (!verdict.assumed || verdict.measured_gbs < surely_slow_share * least_gbs) {
     verdict.state = NetworkState::slow;
   } else {
+    verdict.is_doubtful = true;
     verdict.unknown = fmt::format(
         "{} GB/s is less than is usual ({} GB/s: {}), but may be all that this hardware has: "
         "state --topo or --expect-busbw",
@@ -199,6 +244,7 @@ NetworkVerdict network_of(const JobLog& job, const std::vector<JobOperation>& op
         return operation.any().communicator == communicator && operation.timed_by_all;
       });
   const bool all_heard = heard >= one.ranks && any_complete;
+  verdict.where = place_of(job, ranks, communicator);
   const double factor = bus_factor(kind, one.ranks);
   verdict.measured_gbs = measured_rate(sizes, factor, all_heard ? 0.5 : 0.25);
   if (all_heard) count_disturbed(sizes, verdict);
@@ -224,6 +270,7 @@ NetworkVerdict network_of(const JobLog& job, const std::vector<JobOperation>& op
   judge(least, verdict);
   if (verdict.state != NetworkState::healthy && !all_heard) {
     verdict.state = NetworkState::unknown;
+    verdict.is_doubtful = false;
     const std::string lacking = any_complete
                                     ? fmt::format("only {} of {} ranks have logs", heard, one.ranks)
                                     : "no operation has the durations of all ranks";
@@ -237,10 +284,14 @@ NetworkVerdict network_of(const JobLog& job, const std::vector<JobOperation>& op
 
 NetworkVerdict worst_of(const std::vector<NetworkVerdict>& verdicts) {
   const auto rank_of = [](const NetworkVerdict& verdict) {
-    return verdict.state == NetworkState::slow ? 2 : verdict.state == NetworkState::healthy ? 1 : 0;
+    if (verdict.state == NetworkState::slow) return 3;
+    if (verdict.state == NetworkState::healthy) return 1;
+    return verdict.is_doubtful ? 2 : 0;
   };
   NetworkVerdict worst;
+  std::int64_t healthy = 0;
   for (const NetworkVerdict& verdict : verdicts) {
+    healthy += verdict.state == NetworkState::healthy ? 1 : 0;
     const bool first_reason = worst.unknown.empty() && worst.state == NetworkState::unknown;
     const bool worse =
         rank_of(verdict) > rank_of(worst) ||
@@ -248,6 +299,7 @@ NetworkVerdict worst_of(const std::vector<NetworkVerdict>& verdicts) {
          verdict.measured_gbs / verdict.expected_gbs < worst.measured_gbs / worst.expected_gbs);
     if (worse || first_reason) worst = verdict;
   }
+  if (worst.state != NetworkState::healthy) worst.healthy_others = healthy;
   return worst;
 }
 

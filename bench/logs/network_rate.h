@@ -3,10 +3,11 @@
 // Measured is the bus bandwidth of the transfers at the largest size; with several sizes its slope
 // over size, which leaves latency out. Expected is what the user states (a rate or a machine) or,
 // without that, what hosts for training are built with at least: an adapter of 200 Gb/s for each
-// GPU, reaching 23 GB/s (NVIDIA/nccl issue 412: 24 of HDR), and two for a host of up to four; an
-// adapter of 100 Gb/s, 11.5 GB/s, where MPI runs among CPUs. From 0.8 of it the network is
-// healthy. Below it is slow if the expectation was stated; without that below half of the least,
-// and in between it cannot be told.
+// GPU, reaching 23 GB/s (NVIDIA/nccl issue 412: 24 of HDR), and two for a host of up to four. Where
+// a communicator has some of its hosts' GPUs only, others may transfer beside it: then the least is
+// its share of the adapters. An adapter of 100 Gb/s, 11.5 GB/s, where MPI runs among CPUs. From 0.8
+// of it the network is healthy. Below it is slow if the expectation was stated; without that below
+// half of the least, and in between it cannot be told.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +33,12 @@ std::string_view to_string(NetworkState state);
 
 struct NetworkVerdict {
   NetworkState state = NetworkState::unknown;
-  std::string basis;    // measured and expected in words
-  std::string unknown;  // why it cannot be told; empty: it is told
+  std::string basis;                // measured and expected in words
+  std::string unknown;              // why it cannot be told; empty: it is told
+  std::string where;                // "communicator 'dp2' on h0, h1"
+  std::int64_t healthy_others = 0;  // communicators, where this is the worst of several
+  /// Unknown though all ranks are heard, since it is below what is usual.
+  bool is_doubtful = false;
   double measured_gbs = 0;
   double expected_gbs = 0;  // 0: no expectation
   bool assumed = false;     // the expectation was not stated

@@ -77,7 +77,7 @@ constexpr Cause cause_rows[] = {
      "latency is not)",
      "NVIDIA/nccl issue 2409"},
     {"network_slow", "the network is slower than the machine should have",
-     "all large transfers lose in the same proportion",
+     "large transfers lose in the same proportion",
      "ib_write_bw -d DEVICE --report_gbits between each two nodes", "inferred from the model"},
     {"unexplained", "the system is far slower than the machine should be, and no known fault fits",
      "the times are far from what the machine should take, and none of the other causes leaves "

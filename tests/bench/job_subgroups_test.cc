@@ -119,5 +119,67 @@ TEST(JobSubgroupsTest, WaitingOfRankZeroIsOfWhatItTookPartIn) {
   EXPECT_NEAR(verdict.duration_us.at(0) - verdict.transfer_us_of_rank0, 12 * 3000, 48);
 }
 
+TEST(JobSubgroupsTest, RanksOfOneHostThatComeLateTogetherAreNamedByIt) {
+  GroupedJob job;
+  const auto of_host = [](int operation, int process) {
+    return process >= 4 ? 3000.0 + (operation % 4 == process % 4 ? 5 : 0) : 0;
+  };
+  job.operate("world", {0, 1, 2, 3, 4, 5, 6, 7}, 500, of_host);
+  const JobVerdict verdict = job.verdict();
+  EXPECT_THAT(verdict.lateness.late, ElementsAre(4, 5, 6, 7));
+  EXPECT_EQ(verdict.lateness.host, "h1");
+  EXPECT_THAT(job_answers({job.log, verdict, {}}).at(1).text,
+              HasSubstr("4, 5, 6, 7, all ranks of host h1: last in"));
+}
+
+/// Four groups of two, a GPU of each host; their transfers in microseconds.
+JobVerdict verdict_on_pairs(const std::vector<double>& transfers) {
+  GroupedJob job;
+  for (int gpu = 0; gpu < 4; ++gpu) {
+    job.operate(fmt::format("dp{}", gpu), {gpu, gpu + 4}, transfers[static_cast<std::size_t>(gpu)],
+                on_time);
+  }
+  return job.verdict();
+}
+
+TEST(JobSubgroupsTest, OfSeveralNetworksTheSlowOneIsNamedBesideTheHealthyOnes) {
+  const NetworkVerdict slow = verdict_on_pairs({1144, 1144, 5264, 1144}).network;
+  EXPECT_EQ(slow.state, NetworkState::slow);
+  EXPECT_EQ(slow.where, "communicator 'dp2' on h0, h1");
+  EXPECT_EQ(slow.healthy_others, 3);
+}
+
+TEST(JobSubgroupsTest, GroupsThatMayShareAdaptersAreNotSlowAtTheirPart) {
+  // 26.2 MB in 2383 us are 11 GB/s, four times 44.
+  const NetworkVerdict shared = verdict_on_pairs({2383, 2383, 2383, 2383}).network;
+  EXPECT_EQ(shared.state, NetworkState::unknown);
+  EXPECT_THAT(shared.unknown, HasSubstr("the job has 4 there"));
+  // Where one alone is that slow, the others do not hide it.
+  const NetworkVerdict one = verdict_on_pairs({1144, 1144, 2383, 1144}).network;
+  EXPECT_EQ(one.state, NetworkState::unknown);
+  EXPECT_EQ(one.where, "communicator 'dp2' on h0, h1");
+}
+
+TEST(JobSubgroupsTest, TwoRunsOfTheSameProcessesAreSeveralRuns) {
+  GroupedJob job;
+  job.operate("world", {0, 1, 2, 3}, 500, on_time);
+  job.operate("world", {0, 1, 2, 3}, 900, on_time);
+  EXPECT_THAT(job.verdict().lateness.unknown, HasSubstr("h0 pid 100 is twice rank 0 of 'world'"));
+  GroupedJob copied;
+  copied.operate("world", {0, 1, 2, 3}, 500, late(2, 3000));
+  copied.operate("world", {0, 1, 2, 3}, 500, late(2, 3000));
+  EXPECT_EQ(copied.verdict().late(), 2) << "the same file twice";
+}
+
+TEST(JobSubgroupsTest, AMeanDoesNotSayHowOften) {
+  GroupedJob job;
+  job.operate("world", {0, 1, 2, 3}, 500, late(2, 3000), 1);
+  for (LogRecord& record : job.log.records) record.count = 6000;
+  const JobVerdict verdict = job.verdict();
+  EXPECT_EQ(verdict.late(), 2);
+  EXPECT_THAT(verdict.causes.at(0).seen, HasSubstr("came last in the mean of 6000 operations"));
+  EXPECT_LE(verdict.causes.at(0).sure, 0.9);
+}
+
 }  // namespace
 }  // namespace collbench
