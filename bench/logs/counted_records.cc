@@ -92,7 +92,8 @@ std::optional<int> shift_between(const Line& a, const Line& b, double share) {
 /// Whether b fits a as well with another shift: steps that are all as long fit so, and the
 /// difference of ends is then that of the clocks or a step more.
 bool fits_elsewhere(const Line& a, const Line& b, int chosen) {
-  const double limit = std::max(surely_together_us, 2 * unsteadiness(a, b, chosen));
+  constexpr double resolution_us = 1;  // of the times in traces
+  const double limit = 2 * std::max(resolution_us, unsteadiness(a, b, chosen));
   const int most = std::min<int>(most_shift, static_cast<int>(std::max(a.size(), b.size())));
   for (int shift = -most; shift <= most; ++shift) {
     if (shift != chosen && unsteadiness(a, b, shift) <= limit) return true;
