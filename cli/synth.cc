@@ -146,8 +146,11 @@ int synthesise_network(const Settings& settings) {
     if (!settings.text("late").empty()) {
       require(goal == CollectiveKind::all_reduce,
               fmt::format("--late is for an all-reduce, not for {}", to_string(goal)));
-      late = synthesise_late(network, parse_stragglers(settings.text("late")),
-                             size_of_objective(settings), equal_trees);
+      require(!wants_latency(settings),
+              "--late needs the size that the others add up meanwhile: --objective 64M");
+      late =
+          synthesise_late(network, parse_stragglers(settings.text("late")),
+                          size_of_objective(settings), equal_trees, message_times(machine.costs));
       return late->plan;
     }
     if (wants_latency(settings)) return synthesise_shallow(network, goal);

@@ -356,7 +356,14 @@ std::optional<DescribedMachine> foreign_machine(const std::string& spec) {
   if (is_foreign_file(spec)) return DescribedMachine{import_topology_file(spec), {}};
   constexpr std::string_view option = ",latency=";
   const std::size_t at = spec.rfind(option);
-  if (at == std::string::npos || !is_foreign_file(spec.substr(0, at))) return {};
+  if (at == std::string::npos) return {};
+  if (const std::string own = spec.substr(0, at); !is_foreign_file(own)) {
+    describe(own, {});  // has something else to say of a name that is wrong
+    throw InvalidArgument(fmt::format(
+        "topology '{}' states its latencies; --latency and latency= are for lists of links, which "
+        "state none",
+        own));
+  }
   Machine read = import_topology_file(spec.substr(0, at));
   for (const LinkClass& c : read.topology.classes()) {
     require(c.latency == Seconds{0},

@@ -52,6 +52,7 @@ class RoundCosts {
     }
     latency_ += message.latency.count() + longest.count();
     add_part(0, early);
+    has_early_ = early > 0;
     add_part(early, static_cast<int>(loads_.size()));
   }
 
@@ -70,11 +71,13 @@ class RoundCosts {
   /// a piece (with late ranks, every edge that waits for them).
   double rounds(int turns) const {
     double sum = 0;
-    for (const Part& part : parts_) {
-      sum += turns < part.hops() ? counted(part, turns)
-                                 : part.filling + (turns - part.hops() + 1) * part.full;
-    }
+    for (const Part& part : parts_) sum += rounds(part, turns);
     return sum;
+  }
+
+  /// The share of them that is over before any edge waits for late ranks.
+  double early_share(int turns) const {
+    return has_early_ ? rounds(parts_.front(), turns) / rounds(turns) : 0;
   }
 
  private:
@@ -87,6 +90,11 @@ class RoundCosts {
     double full = 0;     // a round in which every edge has a piece
     int hops() const { return end - first; }
   };
+
+  double rounds(const Part& part, int turns) const {
+    return turns < part.hops() ? counted(part, turns)
+                               : part.filling + (turns - part.hops() + 1) * part.full;
+  }
 
   void add_part(int first, int end) {
     if (end == first) return;
@@ -118,6 +126,7 @@ class RoundCosts {
   RankPaths paths_;
   std::vector<std::vector<double>> loads_;  // by rounds after a piece's first, and link
   double latency_ = 0;
+  bool has_early_ = false;
   std::vector<Part> parts_;
 };
 
@@ -192,7 +201,8 @@ Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, 
       const double cost = time * (1 + uneven);
       if (cost >= least * (1 - (tracks > best.tracks ? worth_tracks : worth_more))) continue;
       least = cost;
-      best = {static_cast<int>(pieces), tracks, Seconds{time}};
+      best = {static_cast<int>(pieces), tracks, Seconds{time},
+              Seconds{time * costs.early_share(static_cast<int>(turns))}};
     }
   }
   return best;

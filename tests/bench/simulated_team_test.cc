@@ -92,7 +92,7 @@ TEST(SimulatedTeam, SaysWhatTheStarOfAFittedFileLeavesOut) {
   Case point = simulated_case(path, "ring", 6, 64 << 10);
   point.simulated.engine = "fluid";
   EXPECT_THAT(measure_simulated(point, binder).exact->why,
-              HasSubstr("not by its fit: another engine is asked for"));
+              HasSubstr("not by its fit: the engine 'fluid' plays messages"));
   point.simulated.engine = "auto";
   point.simulated.stragglers = "3:10us";
   const Measurement disturbed = measure_simulated(point, binder);

@@ -195,6 +195,12 @@ TEST_F(SynthTest, IsMadeForLateRanksAndPlayedWithThem) {
               HasSubstr("rank 1 by 900 ms: the others add up before"));
   EXPECT_THAT(out({"synth", "--topo", "net.csv", "--late", "1:900ms", "--objective", "4"}),
               HasSubstr("rank 1 by 900 ms: the others add up before"));
+  EXPECT_THAT(refused({"synth", "--topo", "net.csv", "--late", "1:1ms", "--objective", "latency"}),
+              HasSubstr("--late needs the size"));
+  // What it would gain by its links is less than its rounds lose.
+  EXPECT_THAT(
+      out({"synth", "--topo", "full:4,64GBps,1us", "--late", "1:100us", "--objective", "64M"}),
+      HasSubstr("waiting for all is as fast"));
   EXPECT_THAT(refused({"synth", "--topo", "net.csv", "--late", "1"}),
               HasSubstr("'1' is not NUMBER:VALUE"));
   EXPECT_THAT(
@@ -242,6 +248,8 @@ TEST_F(SynthTest, RefusesWhatCannotBe) {
               HasSubstr("has no 'g7'"));
   EXPECT_THAT(refused({"synth", "--topo", "net.csv", "--degrade", "link X:0.5"}),
               HasSubstr("neither two names, as in g0>g1, nor a kind"));
+  EXPECT_THAT(refused({"synth", "--topo", "star:4,10Gbps,1us", "--latency", "2us"}),
+              HasSubstr("'star:4,10Gbps,1us' states its latencies"));
   EXPECT_THAT(refused({"synth", "--topo", "net.csv", "--trees-per-root", "2"}),
               HasSubstr("for all-gather only"));
 }

@@ -79,6 +79,21 @@ TEST_F(TopoTest, AConvertedMachineIsTheSameMachine) {
   }
 }
 
+// Of ways as short and as wide, a list of links takes another one for every source.
+TEST_F(TopoTest, AListOfLinksIsTheSameMachineAsAFile) {
+  const std::string list = COLLBENCH_SOURCE_DIR "/tests/heuristics/networks/ring_8.csv";
+  out({"topo", "convert", list, "--to", "toml", "-o", "ring.toml"});
+  EXPECT_THAT(folder_.read("ring.toml"), HasSubstr("equal_paths = \"spread\""));
+  const auto simulated = [&](const std::string& topology) {
+    return out({"simulate", "-t", topology, "-A", "direct", "-b", "1M", "-e", "1M", "--format",
+                "csv", "-q"});
+  };
+  const std::string of_list = simulated(list + ",latency=0us");
+  const std::string of_file = simulated("ring.toml");
+  const auto time = [](const std::string& csv) { return csv.substr(csv.rfind(",fluid,")); };
+  EXPECT_EQ(time(of_list), time(of_file));
+}
+
 TEST_F(TopoTest, WritesGraphvizToAFileAndToStandardOutput) {
   EXPECT_EQ(out({"topo", "draw", "star:4,10GBps,1us", "--dot", "a.dot"}), "");
   EXPECT_THAT(folder_.read("a.dot"), StartsWith("digraph"));
