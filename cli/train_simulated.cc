@@ -94,10 +94,9 @@ struct PlayedStep {
   std::vector<std::string> algorithms;  // of each bucket
 
   const SimulatedStep& median() const { return steps[steps.size() / 2]; }
-  Seconds alone() const { return model.compute.whole() * model.accumulate; }
   double samples() const { return static_cast<double>(batch) * model.accumulate * model.workers; }
   double throughput() const { return samples() / median().times.whole.count(); }
-  double efficiency() const { return alone() / median().times.whole; }
+  double efficiency() const { return model.alone() / median().times.whole; }
 };
 
 PlayedStep play(const Settings& settings) {
@@ -148,7 +147,7 @@ void print(const Settings& settings, const PlayedStep& played) {
       played.batch,
       model.accumulate > 1 ? fmt::format(", {} micro-batches", model.accumulate) : "");
   std::cout << fmt::format("# computing: {}; one worker alone takes {}\n", model.compute.origin,
-                           to_string(played.alone()));
+                           to_string(model.alone()));
   std::cout << fmt::format("# {}\n", describe_buckets(settings, played.algorithms));
   for (const StepPart& part : simulated_parts) {
     std::cout << fmt::format(" {:<24}{:>12.3f} ms\n", part.heading,
@@ -192,7 +191,7 @@ nlohmann::ordered_json document_of(const Settings& settings, const PlayedStep& p
                                        {"interference", model.costs.interference},
                                        {"jitter", model.costs.jitter},
                                        {"seed", model.costs.seed}}},
-                                     {"alone_ms", ms(played.alone())}};
+                                     {"alone_ms", ms(model.alone())}};
   for (const StepPart& part : simulated_parts) {
     document[part.key] = ms(played.median().times.*part.time);
   }

@@ -54,6 +54,10 @@ TEST_F(TrainSimulatedTest, AStepIsScaledShardedAndSlowedAsAsked) {
   EXPECT_NEAR(
       time(scaled, "forward_ms") + time(scaled, "backward_ms") + time(scaled, "optimizer_ms"), 100,
       0.1);
+  // It updates once, however many micro-batches there are, and is as fast as itself.
+  const nlohmann::json alone = step({"--workers", "1", "--accumulate", "4"});
+  EXPECT_NEAR(time(alone, "alone_ms"), time(alone, "step_ms"), 1e-9);
+  EXPECT_NEAR(time(alone, "scaling_efficiency"), 1, 1e-9);
   // A worker of half the speed computes for twice as long, and the others wait for it.
   const nlohmann::json slowed = step({"--step-time", "100ms", "--slow-workers", "1:0.5"});
   EXPECT_NEAR(time(slowed, "step_ms"), time(scaled, "step_ms") + 100, 5);

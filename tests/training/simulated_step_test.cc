@@ -101,6 +101,15 @@ TEST(SimulatedStepTest, OnlyTheLastMicroBatchCommunicates) {
   EXPECT_NEAR(ms(step.times.communication), 6, close);
 }
 
+TEST(SimulatedStepTest, AWorkerAloneUpdatesOnceHoweverManyMicroBatches) {
+  StepModel model = small_model();
+  EXPECT_NEAR(ms(model.alone()), 11.5, close);
+  model.accumulate = 3;
+  EXPECT_NEAR(ms(model.alone()), 3 * 11 + 0.5, close);
+  model.costs.slow_workers = {{2, 2.0}};
+  EXPECT_NEAR(ms(simulate_steps(model, 1)[0].times.waiting), 33.5 * (2 - 5.0 / 4), close);
+}
+
 TEST(SimulatedStepTest, TheSlowestWorkerCounts) {
   StepModel model = small_model();
   model.costs.slow_workers = {{2, 2.0}};

@@ -217,8 +217,7 @@ SimulatedStep simulate_step(const StepModel& model, const Slowness& slowness, st
     sum += own;
   }
   SimulatedStep step = simulate_step(model, slowest);
-  step.times.waiting =
-      model.compute.whole() * model.accumulate * std::max(0.0, slowest - sum / model.workers);
+  step.times.waiting = model.alone() * std::max(0.0, slowest - sum / model.workers);
   return step;
 }
 

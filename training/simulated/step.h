@@ -78,6 +78,11 @@ struct StepModel {
   StepCosts costs;
   bool overlap = true;
   int accumulate = 1;  // micro-batches of a step; only the last one communicates
+
+  /// The step of a worker that has no others: all micro-batches and one update.
+  Seconds alone() const {
+    return (compute.forward() + compute.backward()) * accumulate + compute.optimizer;
+  }
 };
 
 /// When tensors would be ready, since the backward pass of the last micro-batch began, if no bucket
