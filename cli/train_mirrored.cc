@@ -47,6 +47,7 @@ int train_as_one_of(JoinedWorld& workers, const std::string& source, const Setti
     per_replica_batch(plan.global_batch, world->ranks());
     session.emplace(settings, plan, chief);
     samples = samples_of(settings, plan);
+    session->use(samples.train);
     check(plan, samples.train, world->ranks());
     require(plan.state_sharding == StateSharding::none || world->ranks() == workers.ranks(),
             fmt::format("{} divides among workers of one replica each: leave out {}",

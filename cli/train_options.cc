@@ -167,22 +167,24 @@ Samples samples_of(const Settings& settings, const TrainingPlan& plan) {
 
 std::vector<NamedValue> values_of(const Settings& settings, const TrainingPlan& plan,
                                   const Samples& samples) {
-  std::vector<NamedValue> values = settings_of(plan);
+  TrainingPlan compared = plan;
+  compared.data_digest = digest_of(samples.train);
+  std::vector<NamedValue> values = settings_of(compared);
   std::string tensors = to_string(plan.model.input);
   for (const Tensor& tensor : tensors_of(plan.model)) {
     tensors += fmt::format(" {}:{}", tensor.name, tensor.count);
   }
-  values.insert(values.begin(), {"version", std::string(collbench_version())});
+  values.insert(values.begin(), {{"version", std::string(collbench_version())},
+                                 {"data", samples.train.description}});
   values.insert(values.end(), {{"tensors", tensors},
                                {"engine", std::string(find_engine(plan.engine, plan.type).name)},
                                {"epochs", std::to_string(plan.epochs)},
-                               {"algorithm", gradient_algorithm(settings)},
-                               {"data", samples.train.description},
-                               {"digest of the data", digest_of(samples.train)}});
-  values.emplace_back("sharding of the state", settings.text("sharding"));
-  for (const char* name : {"replicas", "wire", "buckets", "checkpoint", "save-every"}) {
+                               {"algorithm", gradient_algorithm(settings)}});
+  for (const char* name : {"sharding", "replicas", "buckets", "save-every"}) {
     values.emplace_back(name, settings.text(name));
   }
+  const bool saves = settings.given("checkpoint");
+  values.emplace_back("checkpoint", saves ? settings.text("checkpoint") : "none");
   values.emplace_back("resume", settings.flag("resume") ? "yes" : "no");
   return values;
 }

@@ -77,7 +77,7 @@ void report(const Settings& settings, const ReplayedWorkload& replay,
                                      {"algorithm", settings.text("algo")},
                                      {"sharding", to_string(plan.sharding)},
                                      {"datatype", to_string(plan.type)},
-                                     {"wire", settings.text("wire")},
+                                     {"wire", to_string(wire_type(plan.type, plan.wire))},
                                      {"computing", plan.compute.origin},
                                      {"alone_ms", plan.compute.whole().count() * 1e3}};
   std::string table = fmt::format(
@@ -113,7 +113,7 @@ void replay_as_one_of(JoinedWorld& world, const Settings& settings) {
   require_same({{"workload", replay.workload.name},
                 {"parameters", std::to_string(replay.workload.parameters())},
                 {"data type", std::string(to_string(replay.plan.type))},
-                {"wire", settings.text("wire")},
+                {"wire", std::string(to_string(wire_type(replay.plan.type, replay.plan.wire)))},
                 {"buckets", settings.text("buckets")},
                 {"sharding", settings.text("sharding")},
                 {"algorithm", settings.text("algo")},

@@ -54,6 +54,10 @@ TrainSession::TrainSession(const Settings& settings, const TrainingPlan& plan, b
   }
 }
 
+void TrainSession::use(const Dataset& samples) {
+  if (!folder_.empty()) plan_.data_digest = digest_of(samples);
+}
+
 std::string TrainSession::file_to_resume() const {
   if (!settings_.flag("resume")) return "";
   const std::vector<std::string> files = CheckpointFolder(folder_).files();
@@ -87,6 +91,7 @@ void TrainSession::begin(std::int64_t steps_per_epoch) {
 Samples TrainSession::prepare(int replicas) {
   Samples samples = samples_of(settings_, plan_);
   check(plan_, samples.train, replicas);
+  use(samples.train);
   resume(file_to_resume());
   begin(collbench::steps_per_epoch(plan_, samples.train, replicas));
   watch_stop_signals();

@@ -22,6 +22,8 @@ class TrainSession {
   /// touches files.
   TrainSession(const Settings& settings, const TrainingPlan& plan, bool chief);
 
+  /// Checkpoints are of these samples: those of others are refused. Call before the next two.
+  void use(const Dataset& samples);
   /// The checkpoint to go on from, read by the chief; "" to begin anew.
   std::string file_to_resume() const;
   /// Goes on from a file that file_to_resume() gave, here or on the chief; "" does nothing.
@@ -41,7 +43,7 @@ class TrainSession {
   void show(const Progress& now);
 
   const Settings& settings_;
-  const TrainingPlan& plan_;
+  TrainingPlan plan_;
   bool chief_;
   ProgressLine line_;
   std::string folder_;

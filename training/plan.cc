@@ -65,6 +65,14 @@ void check(const TrainingPlan& plan, const Dataset& data, int replicas) {
                     fmt::format("{} replicas of {}", replicas, plan.model.name));
 }
 
+DataType wire_type(DataType type, DataType wire) {
+  return size_of(wire) < size_of(type) ? wire : type;
+}
+
+std::string loss_scaling_name(const TrainingPlan& plan) {
+  return plan.loss_scaling == LossScaling::exact ? "exact" : "tf";
+}
+
 std::vector<std::pair<std::string, std::string>> settings_of(const TrainingPlan& plan) {
   return {{"model", plan.model.name},
           {"data type", std::string(to_string(plan.type))},
@@ -74,9 +82,11 @@ std::vector<std::pair<std::string, std::string>> settings_of(const TrainingPlan&
           {"global batch", std::to_string(plan.global_batch)},
           {"steps per epoch", std::to_string(plan.steps)},
           {"seed", std::to_string(plan.seed)},
-          {"sharding", to_string(plan.sharding)},
+          {"autoshard", to_string(plan.sharding)},
           {"drop remainder", plan.drop_remainder ? "yes" : "no"},
-          {"loss scaling", plan.loss_scaling == LossScaling::exact ? "exact" : "tf"}};
+          {"loss scaling", loss_scaling_name(plan)},
+          {"wire", std::string(to_string(wire_type(plan.type, plan.wire)))},
+          {"digest of the data", plan.data_digest}};
 }
 
 InputOptions input_of(const TrainingPlan& plan) {

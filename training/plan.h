@@ -42,7 +42,13 @@ struct TrainingPlan {
   AutoShard sharding = AutoShard::automatic;  // of the data
   bool drop_remainder = true;
   std::int64_t save_every = 0;  // steps between checkpoints; 0: at the end of each epoch
+  std::string data_digest;      // of the samples; "" where they are not compared
 };
+
+/// The type in which gradients of `type` travel where `wire` is asked for.
+DataType wire_type(DataType type, DataType wire);
+/// "exact" or "tf".
+std::string loss_scaling_name(const TrainingPlan& plan);
 
 /// What decides how training goes on, by name: equal values of all make a resumption exact.
 std::vector<std::pair<std::string, std::string>> settings_of(const TrainingPlan& plan);

@@ -109,7 +109,11 @@ TEST_F(TrainWorkersTest, ADifferenceIsNamedOnEveryWorker) {
        {Difference{{"--model", "mnist-cnn"}, ""},
         Difference{{"-d", "f64"}, "rank 1 has data type f64 where rank 0 has f32"},
         Difference{{"--steps", "7"}, "rank 1 has steps per epoch 7 where rank 0 has 6"},
-        Difference{{"--seed", "2"}, "rank 1 has seed 2 where rank 0 has 1"}}) {
+        Difference{{"--seed", "2"}, "rank 1 has seed 2 where rank 0 has 1"},
+        Difference{{"--autoshard", "off"}, "rank 1 has autoshard off where rank 0 has auto"},
+        Difference{{"--wire", "f16"}, "rank 1 has wire f16 where rank 0 has f32"},
+        Difference{{"--checkpoint", "ck"}, "rank 1 has checkpoint ck where rank 0 has none"},
+        Difference{{"--samples", "99"}, "rank 1 has data 99 synthetic samples"}}) {
     const Arguments hosts = free_addresses(2);
     auto zero = start({}, worker(hosts, 0));
     auto one = start(difference.arguments, worker(hosts, 1));

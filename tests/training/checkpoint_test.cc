@@ -144,6 +144,9 @@ TEST_F(CheckpointTest, RefusesDamagedAndForeignFiles) {
   other.seed = 2;
   refuses(good, other, "c was saved with seed '1'; this run has '2'");
   other = plan;
+  other.wire = DataType::f16;
+  refuses(good, other, "c was saved with wire 'f32'; this run has 'f16'");
+  other = plan;
   other.model.layers[4].units = 18;
   refuses(good, other, "tensor 'dense_1/kernel' is not 54 elements of f32");
 }
@@ -158,6 +161,36 @@ TEST_F(CheckpointTest, EveryFlippedBitIsFound) {
     EXPECT_NE(damage_of(bad), "") << "byte " << at;
     EXPECT_NE(refusal([&] { decode_checkpoint(bad, plan, "c"); }), "") << "byte " << at;
   }
+}
+
+TEST_F(CheckpointTest, ARunGoesOnWithItsOwnSamplesOnly) {
+  TrainingPlan plan = plan_for("adam");
+  plan.data_digest = "a";
+  const std::string good = saved_by(plan, 1).at(3);
+  EXPECT_EQ(decode_checkpoint(good, plan, "c").step, 3);
+  plan.data_digest = "b";
+  EXPECT_THAT(refusal([&] { decode_checkpoint(good, plan, "c"); }),
+              HasSubstr("c was saved with digest of the data 'a'; this run has 'b'"));
+  plan.data_digest = "";  // of an evaluator
+  EXPECT_EQ(decode_checkpoint(good, plan, "c").step, 3);
+}
+
+TEST_F(CheckpointTest, FilesOfBeforeTheWireAndTheDataWereSavedAreRead) {
+  TrainingPlan plan = plan_for("adam");
+  SafeTensors file = parse_safetensors(saved_by(plan, 1).at(3), "c");
+  file.metadata.erase("wire");
+  file.metadata.erase("digest of the data");
+  file.metadata.erase("crc32c");
+  file.metadata["format"] = "collbench checkpoint 1";
+  file.metadata["sharding"] = file.metadata["autoshard"];
+  file.metadata.erase("autoshard");
+  const std::string old = encode_safetensors(file);
+  plan.data_digest = "a";
+  plan.wire = DataType::f16;
+  EXPECT_EQ(decode_checkpoint(old, plan, "c").step, 3);
+  plan.sharding = AutoShard::off;
+  EXPECT_THAT(refusal([&] { decode_checkpoint(old, plan, "c"); }),
+              HasSubstr("c was saved with autoshard 'auto'; this run has 'off'"));
 }
 
 TEST_F(CheckpointTest, FilesOfBeforeThereWereChecksumsAreRead) {

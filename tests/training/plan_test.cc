@@ -19,16 +19,19 @@ TEST(PlanTest, EverySettingThatDecidesHowTrainingGoesOnIsTold) {
   using Change = std::function<void(TrainingPlan&)>;
   const std::pair<const char*, Change> changes[] = {
       {"model", [](TrainingPlan& plan) { plan.model.name = "other"; }},
-      {"data type", [](TrainingPlan& plan) { plan.type = DataType::f64; }},
+      {"data type",
+       [](TrainingPlan& plan) { plan.wire = DataType::f32, plan.type = DataType::f64; }},
       {"optimizer", [](TrainingPlan& plan) { plan.optimizer.name = "sgd"; }},
       {"learning rate", [](TrainingPlan& plan) { plan.optimizer.learning_rate /= 3; }},
       {"momentum", [](TrainingPlan& plan) { plan.optimizer.momentum = 0.5; }},
       {"global batch", [](TrainingPlan& plan) { ++plan.global_batch; }},
       {"steps per epoch", [](TrainingPlan& plan) { ++plan.steps; }},
       {"seed", [](TrainingPlan& plan) { ++plan.seed; }},
-      {"sharding", [](TrainingPlan& plan) { plan.sharding = AutoShard::off; }},
+      {"autoshard", [](TrainingPlan& plan) { plan.sharding = AutoShard::off; }},
       {"drop remainder", [](TrainingPlan& plan) { plan.drop_remainder = false; }},
-      {"loss scaling", [](TrainingPlan& plan) { plan.loss_scaling = LossScaling::tensorflow; }}};
+      {"loss scaling", [](TrainingPlan& plan) { plan.loss_scaling = LossScaling::tensorflow; }},
+      {"wire", [](TrainingPlan& plan) { plan.wire = DataType::f16; }},
+      {"digest of the data", [](TrainingPlan& plan) { plan.data_digest = "f00"; }}};
   const TrainingPlan plan = plan_for(every_layer());
   const auto settings = settings_of(plan);
   EXPECT_EQ(settings.size(), std::size(changes));
