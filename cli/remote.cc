@@ -14,6 +14,7 @@
 #include "core/host_port.h"
 #include "core/input_file.h"
 #include "core/parse.h"
+#include "core/plain_text.h"
 #include "transports/job_security.h"
 #include "transports/listening.h"
 #include "transports/world/backend.h"
@@ -61,9 +62,11 @@ std::vector<std::string> hosts_of(const Settings& settings) {
   return hosts;
 }
 
+const char* variable_here(const char* name) { return std::getenv(name); }
+
 LaunchFacts facts_of(const Settings& settings) {
   LaunchFacts facts;
-  facts.environment = [](const char* variable) -> const char* { return std::getenv(variable); };
+  facts.environment = variable_here;
   facts.host_name = full_host_name;
   facts.launcher = settings.text("launcher");
   facts.hosts = hosts_of(settings);
@@ -157,12 +160,40 @@ bool another_rank_does(const CLI::App& app) {
   const std::string name = chosen.empty() ? "run" : chosen.front()->get_name();
   if (std::ranges::find(of_each_process, name) != of_each_process.end()) return false;
   LaunchFacts facts;
-  facts.environment = [](const char* variable) -> const char* { return std::getenv(variable); };
-  return launched_rank(facts).value_or(0) > 0;
+  facts.environment = variable_here;
+  const std::optional<LaunchedWorker> place = launched_rank(facts);
+  return place && place->rank > 0;
 }
 
-std::optional<LaunchedWorker> launched_here(const Settings& settings) {
-  std::optional<LaunchedWorker> worker = launched_worker(facts_of(settings));
+bool another_rank_does(const Settings& settings) {
+  LaunchFacts facts;
+  facts.environment = variable_here;
+  facts.launcher = settings.text("launcher");
+  const std::optional<LaunchedWorker> place = launched_rank(facts);
+  if (!place || place->rank == 0) return false;
+  speak_as_rank(place->rank);
+  return true;
+}
+
+void require_one_process(const Settings& settings, const std::string& advice) {
+  static constexpr std::string_view tf_config = "TF_CONFIG";
+  LaunchFacts facts;
+  facts.environment = [](const char* name) {
+    return name == tf_config ? nullptr : std::getenv(name);
+  };
+  facts.launcher = settings.text("launcher");
+  if (facts.launcher == "tf-config") facts.launcher = "none";
+  const std::optional<LaunchedWorker> place = launched_rank(facts);
+  require(!place, fmt::format("{} started this process as rank {} of several; {}",
+                              place ? place->source : "", place ? place->rank : 0, advice));
+  if (facts.launcher == "none" || std::getenv(tf_config.data()) == nullptr) return;
+  std::cerr << fmt::format("collbench: {} is not used, as in TensorFlow; {}\n", tf_config, advice);
+}
+
+std::optional<LaunchedWorker> launched_here(const Settings& settings, bool with_servers) {
+  LaunchFacts facts = facts_of(settings);
+  facts.with_servers = with_servers;
+  std::optional<LaunchedWorker> worker = launched_worker(facts);
   if (!worker) {
     for (const char* name : {"bind", "interface", "token-file", "tls-ca", "tls-cert", "tls-key",
                              "tls-name", "tls-callers"}) {
@@ -173,10 +204,10 @@ std::optional<LaunchedWorker> launched_here(const Settings& settings) {
     return worker;
   }
   if (worker->evaluator || !settings.given("workers")) return worker;
-  require(settings.worker_counts("workers") == std::vector<int>{worker->ranks},
-          fmt::format("{} is {}, but {} names {} workers; it can be left out",
-                      settings.label("workers"), settings.text("workers"), worker->source,
-                      worker->ranks));
+  require(
+      settings.worker_counts("workers") == std::vector<int>{worker->workers()},
+      fmt::format("{} is {}, but {} names {}; it can be left out", settings.label("workers"),
+                  settings.text("workers"), worker->source, counted(worker->workers(), "worker")));
   return worker;
 }
 

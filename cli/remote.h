@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "bench/measure/run_cases.h"
@@ -21,11 +22,17 @@ std::span<const OptionRow> worker_option_rows();
 
 /// Nothing if this is the only worker. Throws InvalidArgument naming the option or variable that is
 /// wrong, those that contradict each other, and options that only one of several workers takes.
-std::optional<LaunchedWorker> launched_here(const Settings& settings);
+std::optional<LaunchedWorker> launched_here(const Settings& settings, bool with_servers = false);
 
 /// Whether a launcher started this process beside others and not as the first, for a command that
 /// is no work of several: `mpirun -n 4 collbench simulate` prints once. Throws as launched_here().
 bool another_rank_does(const CLI::App& app);
+/// The same for a command that is no work of several with these settings. This process then speaks
+/// as its rank.
+bool another_rank_does(const Settings& settings);
+/// For work of one process: throws InvalidArgument, ending in `advice`, if a launcher started this
+/// one beside others. TF_CONFIG is left alone, and a note says so.
+void require_one_process(const Settings& settings, const std::string& advice);
 
 /// Makes the sweep one of as many workers as there are, and its cases those of processes. Throws
 /// InvalidArgument for a back end that starts its workers itself.

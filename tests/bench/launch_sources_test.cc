@@ -190,6 +190,29 @@ TEST(LaunchSourcesTest, OptionsThatContradictALauncherAreNamedWithIt) {
   refuses(facts, "--workers says 3 workers, WORLD_SIZE says 2 workers");
 }
 
+TEST(LaunchSourcesTest, ParameterServersAreTheLastRanksOfTheirCluster) {
+  const std::string cluster =
+      R"({"cluster":{"chief":["a:1"],"worker":["b:1","c:1"],"ps":["d:1"]},)";
+  LaunchFacts facts = facts_with({{"TF_CONFIG", cluster + R"("task":{"type":"ps","index":0}})"}});
+  EXPECT_EQ(launched_rank(facts)->rank, 3);
+  facts.with_servers = true;
+  const auto worker = launched_worker(facts);
+  EXPECT_EQ(worker->rank, 3);
+  EXPECT_EQ(worker->workers(), 2);
+  EXPECT_EQ(worker->servers, 1);
+  EXPECT_THAT(worker->hosts, ElementsAre("a:1", "b:1", "c:1", "d:1"));
+  facts.rank = 0;
+  refuses(facts, "--rank says rank 0, TF_CONFIG says rank 3 of 4");
+  facts.with_servers = false;
+  refuses(facts, "TF_CONFIG: Unexpected `task_type` 'ps'");
+  facts = facts_with(tf_config);
+  facts.with_servers = true;
+  refuses(facts, "There must be at least one ps.");
+  facts = facts_with(torchrun);
+  facts.with_servers = true;
+  refuses(facts, "torchrun says rank 2 of 4, but only TF_CONFIG says which processes are chief");
+}
+
 TEST(LaunchSourcesTest, OneLauncherCanBeChosenOrNone) {
   LaunchFacts facts = facts_with(both(open_mpi, tf_config));
   facts.launcher = "open-mpi";

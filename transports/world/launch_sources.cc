@@ -47,6 +47,7 @@ struct Claim {
   bool all_here = false;  // all ranks are on this machine
   std::vector<std::string> hosts;
   bool evaluator = false;
+  int servers = 0;
 };
 
 /// A row of the table: a launcher, by its variables unless `read` has a way of its own.
@@ -60,15 +61,22 @@ struct Source {
 
 std::optional<Claim> read_tf_config(const LaunchFacts& facts, const Source& source) {
   if (!is_set(facts, source.variables.index)) return std::nullopt;
-  const MirroredPlace place =
-      mirrored_place(parse_tf_config(text_of(facts, source.variables.index)));
+  const TfConfig config = parse_tf_config(text_of(facts, source.variables.index));
   Claim claim;
   claim.source = source.name;
-  claim.evaluator = place.evaluator;
-  if (place.evaluator) return claim;
-  claim.rank = place.rank;
-  claim.ranks = std::max(1, static_cast<int>(place.hosts.size()));
-  claim.hosts = place.hosts;
+  const auto take = [&claim](const auto& place) {
+    claim.evaluator = place.evaluator;
+    if (place.evaluator) return;
+    claim.rank = place.rank;
+    claim.ranks = std::max(1, static_cast<int>(place.hosts.size()));
+    claim.hosts = place.hosts;
+  };
+  if (!config.cluster.empty() && facts.with_servers.value_or(config.count("ps") > 0)) {
+    take(parameter_server_place(config));
+    claim.servers = config.count("ps");
+  } else {
+    take(mirrored_place(config));
+  }
   return claim;
 }
 
@@ -271,6 +279,7 @@ LaunchedWorker merged(const std::vector<Claim>& claims) {
     if (worker.ranks == 0) worker.ranks = claim.ranks;
     if (worker.hosts.empty()) worker.hosts = claim.hosts;
     worker.evaluator = worker.evaluator || claim.evaluator;
+    worker.servers = std::max(worker.servers, claim.servers);
   }
   return worker;
 }
@@ -283,11 +292,11 @@ std::vector<std::string> launcher_names() {
   return names;
 }
 
-std::optional<int> launched_rank(const LaunchFacts& facts) {
+std::optional<LaunchedWorker> launched_rank(const LaunchFacts& facts) {
   const std::vector<Claim> claims = launchers_of(facts);
   require_consistent(facts, claims);
-  const int rank = merged(claims).rank;
-  return rank < 0 ? std::nullopt : std::optional(rank);
+  LaunchedWorker worker = merged(claims);
+  return worker.rank < 0 ? std::nullopt : std::optional(std::move(worker));
 }
 
 std::optional<LaunchedWorker> launched_worker(const LaunchFacts& facts) {
@@ -307,6 +316,10 @@ std::optional<LaunchedWorker> launched_worker(const LaunchFacts& facts) {
             "--meet needs --rank and --workers, or a launcher that sets them");
     return std::nullopt;
   }
+  require(worker.servers > 0 || !facts.with_servers.value_or(false),
+          fmt::format("{} says {}, but only TF_CONFIG says which processes are chief, worker and "
+                      "ps; --launcher none trains on threads of this one",
+                      claims.front().source, words_of(claims.front())));
   if (worker.source == "--rank" && worker.ranks == 0) {
     require(!facts.bootstrap.empty() && facts.workers > 0,
             "--rank needs --hosts, the HOST:PORT of every worker, or --workers and --meet");

@@ -39,6 +39,9 @@ struct LaunchFacts {
   std::vector<std::string> hosts;          // --hosts
   int workers = 0;                         // --workers; 0: not given
   std::string bootstrap;                   // --meet
+  /// Whether the job has parameter servers, which only TF_CONFIG can name; nothing: as TF_CONFIG
+  /// says.
+  std::optional<bool> with_servers;
 };
 
 struct LaunchedWorker {
@@ -49,6 +52,9 @@ struct LaunchedWorker {
   std::string bootstrap;           // HOST:PORT at which rank 0 awaits the others
   bool one_machine = false;        // the launcher says that all ranks are here
   bool evaluator = false;          // of TF_CONFIG: outside the cluster, the rest is empty
+  int servers = 0;                 // the last ranks; then rank 0 is their chief, and no worker
+
+  int workers() const { return servers > 0 ? ranks - 1 - servers : ranks; }
 };
 
 /// What --launcher takes: auto, none, and the names of the table.
@@ -58,9 +64,10 @@ std::vector<std::string> launcher_names();
 /// number, or contradicts another source; the message names both.
 std::optional<LaunchedWorker> launched_worker(const LaunchFacts& facts);
 
-/// The rank alone, as the launchers among `facts` say it; nothing if this is the only process. For
-/// commands whose ranks do not meet, so it asks for no address. Throws as launched_worker().
-std::optional<int> launched_rank(const LaunchFacts& facts);
+/// Source, rank and number of ranks (0 if unknown) as the launchers among `facts` say them, without
+/// addresses; nothing if this is the only process. For commands whose ranks do not meet. Throws as
+/// launched_worker().
+std::optional<LaunchedWorker> launched_rank(const LaunchFacts& facts);
 
 /// This machine's name with its domain, as other machines may know it.
 std::string full_host_name();
