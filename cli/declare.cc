@@ -17,12 +17,13 @@
 namespace collbench {
 namespace {
 
-/// A rank among several reads only its part of them.
+/// Other ranks than the first leave to it what concerns the whole run, such as files to write.
 void warn_of_unread(const Settings& settings) {
   const std::vector<std::string> unread = settings.unread_flags();
-  if (unread.empty() || !speaker().empty()) return;
+  if (unread.empty() || !speaks_for_all()) return;
   std::cout.flush();
-  std::cerr << fmt::format("collbench: warning: {} had no effect here\n", fmt::join(unread, ", "));
+  std::cerr << fmt::format("{}collbench: warning: {} had no effect here\n", speaker(),
+                           fmt::join(unread, ", "));
 }
 
 int carry_out(const CLI::App& app, std::span<const OptionRow> rows, SettingsAction* run,

@@ -32,18 +32,26 @@ std::size_t terminal_width() {
   return 80;
 }
 
-std::string& speaker_of_process() {
-  static std::string text;
-  return text;
+struct Speaker {
+  std::string prefix;
+  bool for_all = true;
+};
+Speaker& speaker_of_process() {
+  static Speaker speaker;
+  return speaker;
 }
 
 }  // namespace
 
-void speak_as(const std::string& name) { speaker_of_process() = fmt::format("[{}] ", name); }
+void speak_as(const std::string& name, bool for_all) {
+  speaker_of_process() = {fmt::format("[{}] ", name), for_all};
+}
 
-void speak_as_rank(int rank) { speak_as(fmt::format("rank {}", rank)); }
+void speak_as_rank(int rank) { speak_as(fmt::format("rank {}", rank), rank == 0); }
 
-const std::string& speaker() { return speaker_of_process(); }
+const std::string& speaker() { return speaker_of_process().prefix; }
+
+bool speaks_for_all() { return speaker_of_process().for_all; }
 
 std::string error_prefix() {
   const std::string text = speaker() + "collbench: error: ";

@@ -7,10 +7,12 @@ namespace collbench {
 
 /// Prefixes every later line on standard error with "[rank 3] ".
 void speak_as_rank(int rank);
-/// The same with another name, "[ps 1] ".
-void speak_as(const std::string& name);
+/// The same with another name, "[ps 1] "; one process of a run speaks for all of it.
+void speak_as(const std::string& name, bool for_all);
 /// "[rank 3] ", or "" if no rank was named.
 const std::string& speaker();
+/// Whether this process is rank 0 or the chief, or no rank was named.
+bool speaks_for_all();
 
 /// "collbench: error: ", after the speaker, in red when standard error is a terminal that takes
 /// colour.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/declare.h"
+#include "cli/exit_code.h"
 #include "cli/remote.h"
 #include "cli/settings.h"
 #include "cli/train_options.h"
@@ -18,38 +19,38 @@ namespace {
 struct Strategy {
   const char* name;
   int (*train)(const Settings& settings);
-  bool has_tasks = false;  // workers may be processes, on several machines
 };
 constexpr Strategy strategies[] = {
     {"mirrored", train_mirrored},
-    {"multi-worker-mirrored", train_workers, true},
+    {"multi-worker-mirrored", train_workers},
     {"central-storage", train_central},
-    {"parameter-server", train_servers, true},
+    {"parameter-server", train_servers},
     {"tpu", train_tpu},
 };
 
-/// Of training for real, in this strategy.
-void refuse_what_has_no_effect(const Settings& settings, const Strategy& strategy) {
+/// Only steps whose all-reduces are real are work of several processes.
+bool is_of_one_process(const Settings& settings) {
+  return settings.given("topo") || settings.given("profile") || settings.flag("list-workloads");
+}
+
+/// Of training for real.
+void refuse_what_has_no_effect(const Settings& settings) {
   for (const auto rows : {workload_option_rows(), network_option_rows()}) {
     for (const OptionRow& row : rows) {
       settings.refuse_group(row.group, {"trace"}, "without --topo or --workload");
     }
   }
-  if (strategy.has_tasks || settings.given("backend")) return;
-  for (const OptionRow& row : worker_option_rows()) {
-    settings.refuse_group(row.group, {"launcher"},
-                          fmt::format("with --strategy {}", strategy.name));
-  }
 }
 
 int train_command(const Settings& settings) {
+  if (is_of_one_process(settings) && another_rank_does(settings)) return exit_ok;
   if (asks_for_workload(settings)) return train_workload(settings);
   if (settings.given("topo")) return train_on_network(settings);
   std::vector<std::string> names;
   for (const Strategy& strategy : strategies) names.emplace_back(strategy.name);
   const Strategy& strategy = strategies[require_known(
       settings.label("strategy"), settings.text("strategy"), names, "strategy")];
-  refuse_what_has_no_effect(settings, strategy);
+  refuse_what_has_no_effect(settings);
   return strategy.train(settings);
 }
 

@@ -11,6 +11,7 @@
 
 #include "cli/isolated_tasks.h"
 #include "cli/output_file.h"
+#include "cli/remote.h"
 #include "cli/terminal.h"
 #include "cli/train_options.h"
 #include "cli/train_report.h"
@@ -73,7 +74,8 @@ int train_as_one_of(JoinedWorld& workers, const std::string& source, const Setti
   const Rank own = world->own_ranks().first;
   const int code = session->finish(reports[static_cast<std::size_t>(own)], own);
   if (chief) {
-    report_training(settings, plan, samples, algorithm, reports);
+    report_training(settings, plan, samples,
+                    {algorithm, workers.backend().name, settings.text("transport")}, reports);
   } else {
     std::cerr << fmt::format(
         "{}trained {} steps as worker {} of {} (by {}); rank 0 has the "
@@ -139,21 +141,32 @@ const Backend* backend_of_threads(const Settings& settings, int workers) {
   return nullptr;
 }
 
+/// Refuses what belongs to workers that are processes, where replicas are threads of this one.
+void require_threads_only(const Settings& settings) {
+  const std::string what = fmt::format("--strategy {}", settings.text("strategy"));
+  require_one_process(settings,
+                      fmt::format("{} trains on threads of one process: --strategy "
+                                  "multi-worker-mirrored trains on all, --launcher none on each "
+                                  "by itself",
+                                  what));
+  require(!settings.given("rank"),
+          fmt::format("{} has no effect with {}; multi-worker-mirrored takes it",
+                      settings.label("rank"), what));
+  for (const OptionRow& row : worker_option_rows()) {
+    settings.refuse_group(row.group, {"launcher"},
+                          fmt::format("with {}; multi-worker-mirrored takes it", what));
+  }
+}
+
 /// Trains `workers` replicas, on `cores` if there are any, with all that the options ask for beside
 /// it, and reports. Returns the exit code.
-int train_threads(const Settings& settings, const TrainingPlan& plan, int workers,
-                  const std::string& algorithm, const std::vector<int>& cores) {
-  const Backend* backend = backend_of_threads(settings, workers);
-  if (backend == nullptr) {
-    require(!plan.central && !plan.mean_before_sum && cores.empty(),
-            fmt::format("{}: only the mirrored strategies run in processes, without --devices",
-                        settings.label("backend")));
-    std::optional<TrainingWorkers> launched = launched_workers(settings);
-    return train_joined(settings, launched ? std::move(*launched) : isolated_workers(settings));
-  }
-  require(!settings.given("trace"),
-          fmt::format("{} follows one process: add --backend of processes, or --workload",
-                      settings.label("trace")));
+int train_threads(const Settings& settings, const TrainingPlan& plan, const Backend& backend,
+                  int workers, const std::string& algorithm, const std::vector<int>& cores) {
+  require(
+      !settings.given("trace"),
+      fmt::format("{} follows one process: add --backend {}, or simulate a step with --workload "
+                  "and --topo",
+                  settings.label("trace"), remote_backend().name));
   per_replica_batch(plan.global_batch, workers);
   TrainSession session(settings, plan, true);
   const Samples samples = session.prepare(workers);
@@ -162,11 +175,41 @@ int train_threads(const Settings& settings, const TrainingPlan& plan, int worker
     hooks.on_thread = [&cores](Rank rank) { pin_to_core(rank, cores); };
   }
   const auto reports = train_mirrored(plan, workers, algorithm, samples.train, samples.held_out,
-                                      hooks, backend->name);
+                                      hooks, backend.name);
   const int code = session.finish(reports[0], 0);
   report_training(settings, plan, samples,
-                  plan.central ? "reduce to one device, broadcast" : algorithm, reports);
+                  {plan.central ? "reduce to one device, broadcast" : algorithm, backend.name},
+                  reports);
   return code;
+}
+
+/// The same, or in processes where --backend says so.
+int train_replicas(const Settings& settings, const TrainingPlan& plan, int workers,
+                   const std::string& algorithm, const std::vector<int>& cores) {
+  if (const Backend* const backend = backend_of_threads(settings, workers)) {
+    require_threads_only(settings);
+    require(!plan.central || backend->plays_schedules,
+            fmt::format("{}: central-storage sums by schedules of ours, and {} plays none",
+                        settings.label("backend"), backend->name));
+    return train_threads(settings, plan, *backend, workers, algorithm, cores);
+  }
+  require(!plan.central && !plan.mean_before_sum && cores.empty(),
+          fmt::format("{}: only the mirrored strategies run in processes, without --devices",
+                      settings.label("backend")));
+  std::optional<TrainingWorkers> launched = launched_workers(settings);
+  return train_joined(settings, launched ? std::move(*launched) : isolated_workers(settings));
+}
+
+/// As the only worker of `multi-worker-mirrored`, without a word in TensorFlow.
+int train_only_worker(const Settings& settings, const Backend& backend) {
+  require(!settings.given("workers") || settings.count("workers", 1, 512) == 1,
+          fmt::format("{} is {}, but nothing names the others (TF_CONFIG, a launcher, --hosts); "
+                      "--isolate starts them here",
+                      settings.label("workers"), settings.text("workers")));
+  std::cerr << "collbench: nothing names other workers (TF_CONFIG, a launcher, --hosts): this is "
+               "the only one\n";
+  return train_threads(settings, plan_of(settings), backend, settings.count("replicas", 1, 512),
+                       gradient_algorithm(settings), {});
 }
 
 }  // namespace
@@ -176,13 +219,12 @@ int train_mirrored(const Settings& settings) {
   const std::vector<int> cores = devices_of(settings);
   const int workers =
       cores.empty() ? settings.count("workers", 1, 512) : static_cast<int>(cores.size());
-  return train_threads(settings, plan, workers, gradient_algorithm(settings), cores);
+  return train_replicas(settings, plan, workers, gradient_algorithm(settings), cores);
 }
 
 int train_tpu(const Settings& settings) {
-  const bool is_asked = settings.given("algo") || settings.given("communication");
-  return train_threads(settings, plan_of(settings), settings.count("workers", 1, 512),
-                       is_asked ? gradient_algorithm(settings) : "torus", {});
+  return train_replicas(settings, plan_of(settings), settings.count("workers", 1, 512),
+                        gradient_algorithm(settings, "torus"), {});
 }
 
 int train_central(const Settings& settings) {
@@ -191,18 +233,19 @@ int train_central(const Settings& settings) {
             fmt::format("{}: central-storage sums on one device", settings.label(name)));
   }
   const auto workers = settings.count("workers", 1, 512);
-  return train_threads(settings, plan_of(settings), workers, "direct", {});
+  return train_replicas(settings, plan_of(settings), workers, "direct", {});
 }
 
 int train_workers(const Settings& settings) {
-  if (settings.flag("isolate")) return train_joined(settings, isolated_workers(settings));
-  std::optional<TrainingWorkers> workers = launched_workers(settings);
-  if (!workers) {  // as in TensorFlow, which does so silently
-    std::cerr << "collbench: no TF_CONFIG, launcher or --hosts: this is the only worker\n";
-    return train_threads(settings, plan_of(settings), 1, gradient_algorithm(settings), {});
+  std::optional<TrainingWorkers> launched;
+  if (!settings.flag("isolate")) {
+    launched = launched_workers(settings);
+    const Backend* const of_threads = launched ? nullptr : backend_of_threads(settings, 1);
+    if (of_threads != nullptr) return train_only_worker(settings, *of_threads);
   }
-  if (workers->self.evaluator) return evaluate_checkpoints(settings);
-  return train_joined(settings, std::move(*workers));
+  if (launched && launched->self.evaluator) return evaluate_checkpoints(settings);
+  require_backend(settings, remote_backend(), "workers in several processes");
+  return train_joined(settings, launched ? std::move(*launched) : isolated_workers(settings));
 }
 
 }  // namespace collbench

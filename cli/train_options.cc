@@ -140,8 +140,13 @@ TrainingPlan plan_of(const Settings& settings) {
   return plan;
 }
 
-std::string gradient_algorithm(const Settings& settings) {
-  if (settings.pick("algo", "communication") != "communication") return settings.text("algo");
+std::string gradient_algorithm(const Settings& settings, const std::string& usual) {
+  const std::string_view option = settings.pick("algo", "communication");
+  if (option == "algo") return settings.text("algo");
+  if (option.empty()) {
+    const Backend* const backend = backend_named(settings.text("backend"));
+    return backend != nullptr && backend->is_black_box() ? backend->name : usual;
+  }
   const std::string& name = settings.text("communication");
   if (name == "auto" || name == "ring") return name;
   const std::string label = settings.label("communication");
@@ -153,6 +158,13 @@ std::string gradient_algorithm(const Settings& settings) {
         label));
   }
   throw InvalidArgument(fmt::format("{}: auto, ring or nccl, not '{}'", label, name));
+}
+
+void require_backend(const Settings& settings, const Backend& used, const std::string& users) {
+  if (settings.text("backend") == "auto") return;
+  const Backend& asked = find_backend(settings.text("backend"));
+  require(&asked == &used, fmt::format("{}: {} have {} between them, not {}; leave it out",
+                                       settings.label("backend"), users, used.name, asked.name));
 }
 
 Samples samples_of(const Settings& settings, const TrainingPlan& plan) {

@@ -9,6 +9,7 @@
 #include "training/data/dataset.h"
 #include "training/plan.h"
 #include "transports/world/agreement.h"
+#include "transports/world/backend.h"
 
 namespace collbench {
 
@@ -17,9 +18,12 @@ std::span<const OptionRow> train_option_rows();
 /// Throws InvalidArgument naming the option that is wrong.
 TrainingPlan plan_of(const Settings& settings);
 
-/// The all-reduce that --algo or --communication asks for, "auto" included. Throws Unavailable for
-/// nccl.
-std::string gradient_algorithm(const Settings& settings);
+/// The all-reduce that --algo or --communication asks for, "auto" included; else the back end's own
+/// where --backend names one that has no other, else `usual`. Throws Unavailable for nccl.
+std::string gradient_algorithm(const Settings& settings, const std::string& usual = "ring");
+
+/// Throws InvalidArgument unless --backend is auto or names `used`, the only one that `users` have.
+void require_backend(const Settings& settings, const Backend& used, const std::string& users);
 
 struct Samples {
   Dataset train;

@@ -126,6 +126,7 @@ void replay_as_one_of(JoinedWorld& world, const Settings& settings) {
 
 /// On threads of this process.
 void replay_here(const Settings& settings) {
+  require_backend(settings, usual_backend(), "replayed threads");
   const auto workers = settings.count("workers", 1, 512);
   const ReplayedWorkload replay = replay_of(settings, workers);
   const WorldSpec spec = gradient_world(settings.text("algo"), usual_backend(), workers,
@@ -137,12 +138,18 @@ void replay_here(const Settings& settings) {
 }  // namespace
 
 int train_replay(const Settings& settings) {
-  std::optional<TrainingWorkers> workers =
-      settings.flag("isolate") ? isolated_workers(settings) : launched_workers(settings);
-  if (!workers) {
+  require(
+      !settings.given("trace"),
+      fmt::format("{} of a workload is of a simulated step: give --topo", settings.label("trace")));
+  const bool isolates = settings.flag("isolate");
+  std::optional<TrainingWorkers> workers;
+  if (!isolates) workers = launched_workers(settings);
+  if (!isolates && !workers) {
     replay_here(settings);
     return exit_ok;
   }
+  require_backend(settings, remote_backend(), "workers in several processes");
+  if (isolates) workers = isolated_workers(settings);
   require(!workers->self.evaluator, "a replay has nothing to evaluate");
   return join_workers(settings, std::move(*workers), [&](JoinedWorld& world, const std::string&) {
     replay_as_one_of(world, settings);

@@ -30,10 +30,18 @@ std::span<const StepTimes> steady(const ReplicaReport& report) {
   return std::span(report.steps).subspan(report.steps.size() > 1 ? 1 : 0);
 }
 
-/// Of steps as the median one, without warm-up.
-double steady_rate(const TrainingPlan& plan, const ReplicaReport& report) {
-  return static_cast<double>(plan.global_batch) * 1e3 /
-         median_ms(steady(report), {"step_ms", "step", &StepTimes::whole});
+/// Of steps as the median one, without warm-up; 0 if there are no others. A step is that of all
+/// replicas, unless each has its own: then their rates add up.
+double steady_rate(const TrainingPlan& plan, const GradientExchange& exchange,
+                   const std::vector<ReplicaReport>& reports) {
+  double rate = 0;
+  for (const ReplicaReport& report : reports) {
+    if (report.steps.size() < 2) continue;
+    rate += static_cast<double>(plan.global_batch) * 1e3 /
+            median_ms(steady(report), {"step_ms", "step", &StepTimes::whole});
+    if (exchange.in_step) break;
+  }
+  return rate;
 }
 
 double images_per_second(const Progress& epoch) {
@@ -50,11 +58,18 @@ std::string memory_line(std::string_view what, const TrainingMemory& memory) {
 }
 
 void print_results(const TrainingPlan& plan, const Samples& samples,
-                   const std::vector<ReplicaReport>& reports) {
+                   const GradientExchange& exchange, const std::vector<ReplicaReport>& reports) {
   std::cout << fmt::format("# {}, {} parameters; {}; {} workers, global batch {}, {} by {}\n",
                            plan.model.name, parameters_of(plan.model), samples.train.description,
                            reports.size(), plan.global_batch, plan.optimizer.name,
                            plan.optimizer.learning_rate);
+  if (reports[0].steps.empty()) {
+    std::cout << fmt::format(
+        "# nothing is left to train: the checkpoint is of the last step, {}\n"
+        "# accuracy on held-out samples: {:.4f}\n",
+        reports[0].first_step, reports[0].held_out_accuracy);
+    return;
+  }
   std::cout << fmt::format("{:>6}{:>12}{:>12}{:>12}\n", "epoch", "loss", "accuracy", "images/s");
   std::int64_t number = 0;
   for (const Progress& epoch : reports[0].epochs) {
@@ -62,9 +77,8 @@ void print_results(const TrainingPlan& plan, const Samples& samples,
     std::cout << fmt::format("{:>6}{:>12.6f}{:>12.4f}{:>12.1f}\n", ++number, epoch.loss,
                              epoch.accuracy, images_per_second(epoch));
   }
-  if (reports[0].steps.size() > 1) {
-    std::cout << fmt::format("# after the first step: {:.1f} images/s by the median step\n",
-                             steady_rate(plan, reports[0]));
+  if (const double rate = steady_rate(plan, exchange, reports); rate > 0) {
+    std::cout << fmt::format("# after the first step: {:.1f} images/s by the median step\n", rate);
   }
   std::cout << fmt::format("# accuracy on held-out samples: {:.4f}\n",
                            reports[0].held_out_accuracy);
@@ -89,15 +103,19 @@ std::string digest_of(const std::vector<double>& parameters) {
 }
 
 nlohmann::json train_document(const Settings& settings, const TrainingPlan& plan,
-                              const Samples& samples, const std::string& algorithm,
+                              const Samples& samples, const GradientExchange& exchange,
                               const std::vector<ReplicaReport>& reports) {
   nlohmann::json document{{"model", plan.model.name},
                           {"parameters", parameters_of(plan.model)},
                           {"strategy", settings.text("strategy")},
                           {"workers", reports.size()},
-                          {"algorithm", algorithm},
+                          {"algorithm", exchange.algorithm},
+                          {"backend", exchange.backend},
+                          {"transport", exchange.transport},
                           {"engine", plan.engine},
                           {"datatype", to_string(plan.type)},
+                          {"wire", to_string(wire_type(plan.type, plan.wire))},
+                          {"loss_scaling", loss_scaling_name(plan)},
                           {"global_batch", plan.global_batch},
                           {"optimizer", plan.optimizer.name},
                           {"learning_rate", plan.optimizer.learning_rate},
@@ -108,6 +126,8 @@ nlohmann::json train_document(const Settings& settings, const TrainingPlan& plan
                           {"seed", plan.seed},
                           {"data", samples.train.description},
                           {"first_step", reports[0].first_step},
+                          {"epochs", nlohmann::json::array()},
+                          {"ranks", nlohmann::json::array()},
                           {"parameters_digest", digest_of(reports[0].parameters)},
                           {"held_out_accuracy", reports[0].held_out_accuracy}};
   for (const MemoryPart& part : memory_parts()) {
@@ -124,6 +144,7 @@ nlohmann::json train_document(const Settings& settings, const TrainingPlan& plan
                                   {"images_per_second", images_per_second(epoch)}});
   }
   for (const ReplicaReport& report : reports) {
+    if (report.steps.empty()) break;
     nlohmann::json rank;
     for (const StepPart& part : parts) {
       rank["median"][part.key] = median_ms(steady(report), part);
@@ -167,17 +188,13 @@ std::string step_table(std::string_view corner, std::span<const StepPart> parts,
 }
 
 void report_training(const Settings& settings, const TrainingPlan& plan, const Samples& samples,
-                     const std::string& algorithm, std::vector<ReplicaReport> reports,
+                     const GradientExchange& exchange, std::vector<ReplicaReport> reports,
                      const FurtherFigures& further) {
-  if (reports[0].steps.empty()) return;  // the checkpoint was of the last step
-  const bool in_step = std::all_of(reports.begin(), reports.end(), [&](const ReplicaReport& one) {
-    return one.steps.size() == reports[0].steps.size();
-  });
-  if (in_step) note_waiting(reports);  // asynchronous workers do not wait for each other
+  if (exchange.in_step) note_waiting(reports);
   const std::string& json = settings.text("json");
-  if (json != "-") print_results(plan, samples, reports);
+  if (json != "-") print_results(plan, samples, exchange, reports);
   if (json.empty()) return;
-  nlohmann::json document = train_document(settings, plan, samples, algorithm, reports);
+  nlohmann::json document = train_document(settings, plan, samples, exchange, reports);
   for (const auto& [key, value] : further) document[key] = value;
   write_output(json, [&](std::ostream& out) { out << json_text(document, 1) << '\n'; });
 }

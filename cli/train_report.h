@@ -35,9 +35,18 @@ std::span<const MemoryPart> memory_parts();
 /// A figure of one strategy: its key in JSON, and the value.
 using FurtherFigures = std::vector<std::pair<std::string, double>>;
 
-/// Prints, unless JSON goes to standard output, and writes --json.
+/// How gradients travel.
+struct GradientExchange {
+  std::string algorithm;
+  std::string backend;
+  std::string transport = {};  // of the back end, where it has several
+  bool in_step = true;         // false: each worker has steps of its own, and waits for no other
+};
+
+/// Prints, unless JSON goes to standard output, and writes --json. There may be no steps, after a
+/// checkpoint of the last one.
 void report_training(const Settings& settings, const TrainingPlan& plan, const Samples& samples,
-                     const std::string& algorithm, std::vector<ReplicaReport> reports,
+                     const GradientExchange& exchange, std::vector<ReplicaReport> reports,
                      const FurtherFigures& further = {});
 
 }  // namespace collbench

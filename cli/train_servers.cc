@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,14 +18,13 @@
 #include "cli/train_report.h"
 #include "cli/train_runs.h"
 #include "cli/train_session.h"
-#include "core/environment_variable.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "core/plain_text.h"
 #include "core/stop_request.h"
 #include "training/asynchronous/parameter_server.h"
 #include "training/asynchronous/remote_coordinator.h"
 #include "transports/world/backend.h"
-#include "transports/world/tf_config.h"
 
 namespace collbench {
 namespace {
@@ -55,33 +55,26 @@ TrainingPlan server_plan_of(const Settings& settings) {
 }
 
 /// Prints what the workers of a finished run have done; returns the exit code.
-int report_servers(const Settings& settings, const TrainingPlan& plan, const Samples& samples,
-                   TrainSession& session, ServerReport& report) {
+int report_servers(const Settings& settings, const TrainingPlan& plan, const Backend& backend,
+                   const Samples& samples, TrainSession& session, ServerReport& report) {
   ReplicaReport all = report.workers[0];
   for (std::size_t i = 1; i < report.workers.size(); ++i) {
     const auto& steps = report.workers[i].steps;
     all.steps.insert(all.steps.end(), steps.begin(), steps.end());
   }
   const int code = session.finish(all, 0);
-  if (all.steps.empty()) return code;  // the checkpoint was of the last step
-  for (ReplicaReport& worker : report.workers) {
-    std::swap(worker.epochs, all.epochs);  // the first worker reported has them, and the parameters
-    if (worker.steps.empty()) {
-      std::swap(worker.epochs, all.epochs);
-      continue;
-    }
-    auto steps = std::move(worker.steps);
-    worker = all;
-    worker.steps = std::move(steps);
-    break;
+  const bool trained = !all.steps.empty();  // else the checkpoint was of the last step
+  if (trained) {
+    std::erase_if(report.workers, [](const ReplicaReport& own) { return own.steps.empty(); });
   }
-  std::erase_if(report.workers, [](const ReplicaReport& own) { return own.steps.empty(); });
-  report_training(settings, plan, samples, "none", report.workers,
+  all.steps = std::move(report.workers[0].steps);  // the rest is the same, whichever is the first
+  report.workers[0] = std::move(all);
+  report_training(settings, plan, samples, {"none", backend.name, "", false}, report.workers,
                   {{"servers", static_cast<double>(report.server_bytes.size())},
                    {"mean_staleness", report.mean_staleness},
                    {"most_staleness", static_cast<double>(report.most_staleness)},
                    {"repeated_steps", static_cast<double>(report.repeated)}});
-  if (settings.text("json") == "-") return code;
+  if (settings.text("json") == "-" || !trained) return code;
   std::cout << fmt::format(
       "# updates by others between reading and updating: {:.2f} on average, {} "
       "at most; bytes on each server: {}\n",
@@ -97,11 +90,12 @@ int train_server_threads(const Settings& settings) {
   const TrainingPlan plan = server_plan_of(settings);
   const auto workers = settings.count("workers", 1, 512);
   const auto servers = settings.count("servers", 1, 512);
+  require_backend(settings, usual_backend(), "threads of parameter-server");
   TrainSession session(settings, plan, true);
   const Samples samples = session.prepare(plan.replicas);
   ServerReport report = train_parameter_server(plan, workers, servers, samples.train,
                                                samples.held_out, session.hooks());
-  return report_servers(settings, plan, samples, session, report);
+  return report_servers(settings, plan, usual_backend(), samples, session, report);
 }
 
 std::unique_ptr<CallNetwork> network_of(const JoinSpec& job) {
@@ -133,7 +127,7 @@ int run_chief(const Settings& settings, const Task& task) {
   ServerReport report =
       coordinate(plan, task.run, agreed_values(settings, plan, samples), samples.train,
                  samples.held_out, session.hooks(), *network, task.job.listen);
-  return report_servers(settings, plan, samples, session, report);
+  return report_servers(settings, plan, remote_backend(), samples, session, report);
 }
 
 int run_worker(const Settings& settings, const Task& task) {
@@ -176,40 +170,45 @@ int run_server(const Task& task) {
   return exit_ok;
 }
 
-Task task_of(const ParameterServerPlace& place, const Settings& settings) {
-  LaunchedWorker self;
-  self.source = "TF_CONFIG";
-  self.rank = place.rank;
-  self.ranks = static_cast<int>(place.hosts.size());
-  self.hosts = place.hosts;
-  self.bootstrap = place.hosts[0];  // not used to meet; shows whether the run leaves this machine
+Task task_of(const LaunchedWorker& self, const Settings& settings) {
   Task task;
   task.job = join_spec_of(self, settings);
   task.run.timeout = task.job.timeout;
   task.run.say = [](const std::string& text) {
     std::cerr << fmt::format("{}collbench: {}\n", speaker(), text);
   };
-  task.run.chief = {"chief", place.hosts[0]};
+  task.run.chief = {"chief", self.hosts[0]};
   for (int rank = 1; rank < self.ranks; ++rank) {
-    const bool worker = rank <= place.workers;
-    const int index = worker ? rank - 1 : rank - 1 - place.workers;
+    const bool worker = rank <= self.workers();
+    const int index = worker ? rank - 1 : rank - 1 - self.workers();
     auto& tasks = worker ? task.run.workers : task.run.servers;
     tasks.push_back({fmt::format("{} {}", worker ? "worker" : "ps", index),
-                     place.hosts[static_cast<std::size_t>(rank)]});
-    if (rank != place.rank) continue;
+                     self.hosts[static_cast<std::size_t>(rank)]});
+    if (rank != self.rank) continue;
     task.type = worker ? "worker" : "ps";
     task.index = index;
   }
-  if (place.rank == 0) task.type = "chief";
-  speak_as(place.rank == 0 ? "chief" : fmt::format("{} {}", task.type, task.index));
+  const bool chief = self.rank == 0;
+  if (chief) task.type = "chief";
+  speak_as(chief ? "chief" : fmt::format("{} {}", task.type, task.index), chief);
   return task;
 }
 
-int run_task(const ParameterServerPlace& place, const Settings& settings) {
-  const Task task = task_of(place, settings);
+int run_task(const LaunchedWorker& self, const Settings& settings) {
+  const Task task = task_of(self, settings);
   watch_stop_signals();
   if (task.type == "chief") return run_chief(settings, task);
   return task.type == "worker" ? run_worker(settings, task) : run_server(task);
+}
+
+/// Refuses options that contradict the tasks which have been named.
+void require_tasks(const LaunchedWorker& self, const Settings& settings) {
+  require(!settings.flag("isolate"),
+          fmt::format("--isolate starts the tasks itself; {} has already named them", self.source));
+  require(
+      !settings.given("servers") || settings.count("servers", 1, 512) == self.servers,
+      fmt::format("{} is {}, but TF_CONFIG names {}; it can be left out", settings.label("servers"),
+                  settings.text("servers"), counted(self.servers, "server")));
 }
 
 /// Starts workers and servers here; this process is the chief.
@@ -234,7 +233,9 @@ int run_isolated(const Settings& settings) {
       children.push_back(isolated_child({"TF_CONFIG=" + json_text(config)}));
     }
   }
-  const int code = run_task({0, workers, hosts, false}, settings);
+  LaunchedWorker chief{"--isolate", 0, static_cast<int>(hosts.size()), hosts, hosts[0]};
+  chief.servers = servers;
+  const int code = run_task(chief, settings);
   for (ChildProcess& child : children) child.ended_within(Seconds{10});
   return code;
 }
@@ -243,17 +244,13 @@ int run_isolated(const Settings& settings) {
 
 int train_servers(const Settings& settings) {
   refuse_other_options(settings);
-  const std::string text = environment_variable("TF_CONFIG");
-  const TfConfig config = text.empty() ? TfConfig() : parse_tf_config(text);
-  if (settings.flag("isolate")) {
-    require(config.cluster.empty(),
-            "--isolate starts the tasks itself; TF_CONFIG has already named them");
-    return run_isolated(settings);
-  }
-  if (config.cluster.empty()) return train_server_threads(settings);
-  const ParameterServerPlace place = parameter_server_place(config);
-  if (place.evaluator) return evaluate_checkpoints(settings);
-  return run_task(place, settings);
+  const std::optional<LaunchedWorker> self = launched_here(settings, true);
+  if (!self && !settings.flag("isolate")) return train_server_threads(settings);
+  if (self && self->evaluator) return evaluate_checkpoints(settings);
+  require_backend(settings, remote_backend(), "tasks in several processes");
+  if (!self) return run_isolated(settings);
+  require_tasks(*self, settings);
+  return run_task(*self, settings);
 }
 
 }  // namespace collbench

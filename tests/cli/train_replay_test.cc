@@ -77,6 +77,10 @@ TEST_F(TrainReplayTest, WhatOnlyASimulationKnowsIsRefused) {
   };
   refused({"--workload", "./layers.csv", "--buckets", "auto"}, 2,
           "auto needs the costs of a network");
+  refused({"--workload", "./layers.csv", "--workers", "2", "--trace", "steps.json"}, 2,
+          "--trace of a workload is of a simulated step: give --topo");
+  refused({"--workload", "./layers.csv", "--workers", "2", "--backend", "nosuch"}, 2,
+          "unknown back end 'nosuch'");
   refused({"--workload", "./missing.csv", "--workers", "2"}, 4, "./missing.csv");
   folder_.write("layers.csv", "layer,parameters\none,many\n");
   refused({"--workload", "./layers.csv", "--workers", "2"}, 2, "layers.csv");

@@ -161,6 +161,27 @@ TEST_F(TrainServersTest, AKilledServerOrChiefEndsAllAndAResumedRunEndsInTheSameB
   EXPECT_EQ(document("out.json")["parameters_digest"], expected);
 }
 
+TEST_F(TrainServersTest, OptionsThatContradictTfConfigAreUsageErrors) {
+  place(1, 1);
+  const auto refuses = [&](const std::string& type, const Arguments& further, const char* words) {
+    const std::string log = type + "0";
+    EXPECT_EQ(start(type, 0, further)->wait(), 2) << folder_.read(log);
+    EXPECT_THAT(folder_.read(log), HasSubstr(words));
+  };
+  refuses("chief", {"--workers", "5"}, "--workers is 5, but TF_CONFIG names 1 worker;");
+  refuses("worker", {"--servers", "3"}, "--servers is 3, but TF_CONFIG names 1 server;");
+  refuses("chief", {"--rank", "2"}, "--rank says rank 2, TF_CONFIG says rank 0 of 3");
+  refuses("ps", {"--launcher", "slurm"}, "--launcher slurm: SLURM_PROCID is not set");
+  refuses("ps", {"--isolate"}, "--isolate starts the tasks itself; TF_CONFIG has already named");
+  EXPECT_EQ(start("ps", 0, {"--launcher", "none"})->wait(), 0)
+      << "threads, whatever TF_CONFIG says";
+  EXPECT_THAT(folder_.read("ps0"), HasSubstr("accuracy on held-out samples"));
+  const CommandOutcome options =
+      invoke(folder_, command({"--rank", "1", "-W", "2", "--meet", "127.0.0.1:9"}));
+  EXPECT_EQ(options.code, 2);
+  EXPECT_THAT(options.err, HasSubstr("--rank says rank 1, but only TF_CONFIG says which"));
+}
+
 TEST_F(TrainServersTest, MissingTasksAreNamed) {
   place(1, 1);
   const std::string ps = cluster_["ps"][0];

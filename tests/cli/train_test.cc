@@ -15,6 +15,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class TrainTest : public testing::Test {
  protected:
@@ -88,6 +89,92 @@ TEST_F(TrainTest, StrategiesDifferInWhereTheySumAndNotInWhatTheyLearn) {
   EXPECT_NEAR(loss(central), loss(mirrored), 1e-12);
 }
 
+TEST_F(TrainTest, TheRecordSaysHowGradientsTravelled) {
+  const auto recorded = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--model", "dense2", "--workers", "2", "--steps", "2", "--epochs",
+                               "1", "--json", "-"});
+    const CommandOutcome outcome = run(words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    const auto document = parse_json<nlohmann::json>(outcome.out);
+    nlohmann::json fields;
+    for (const char* key : {"backend", "transport", "wire", "loss_scaling", "algorithm"}) {
+      fields.push_back(document.value(key, "missing"));
+    }
+    return fields;
+  };
+  EXPECT_EQ(recorded({}), nlohmann::json({"shm", "", "f32", "exact", "ring"}));
+  EXPECT_EQ(recorded({"--wire", "f16", "--loss-scaling", "tf"}),
+            nlohmann::json({"shm", "", "f16", "tf", "ring"}));
+  EXPECT_EQ(recorded({"--backend", "grpc", "--transport", "tcp"}),
+            nlohmann::json({"grpc", "tcp", "f32", "exact", "ring"}));
+}
+
+TEST_F(TrainTest, ALibraryPlaysItsOwnAllReduceWhereNoneIsGiven) {
+  for (const char* strategy : {"mirrored", "tpu"}) {
+    const CommandOutcome outcome = run({"--strategy", strategy, "--model", "dense2", "--backend",
+                                        "gloo", "--steps", "2", "--epochs", "1", "--json", "-"});
+    if (outcome.code == 4) GTEST_SKIP() << outcome.err;
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(parse_json<nlohmann::json>(outcome.out)["algorithm"], "gloo");
+  }
+  EXPECT_THAT(run({"--backend", "gloo", "--algo", "ring"}).err,
+              HasSubstr("gloo plays no schedules of ours such as ring"));
+}
+
+TEST_F(TrainTest, AFinishedRunThatIsResumedWritesItsRecordAgain) {
+  for (const char* strategy : {"mirrored", "parameter-server"}) {
+    const std::vector<std::string> training = {
+        "--strategy", strategy, "--model",      "dense2", "--workers", "1",      "--steps", "4",
+        "--epochs",   "1",      "--checkpoint", strategy, "--resume",  "--json", "out.json"};
+    ASSERT_EQ(run(training).code, 0);
+    const auto first = parse_json<nlohmann::json>(folder_.read("out.json"));
+    folder_.write("out.json", "");
+    const CommandOutcome again = run(training);
+    ASSERT_EQ(again.code, 0);
+    EXPECT_THAT(again.err, Not(HasSubstr("no effect")));
+    EXPECT_THAT(again.out, HasSubstr("nothing is left to train"));
+    const auto second = parse_json<nlohmann::json>(folder_.read("out.json"));
+    EXPECT_EQ(second["parameters_digest"], first["parameters_digest"]);
+    EXPECT_EQ(second["held_out_accuracy"], first["held_out_accuracy"]);
+    EXPECT_EQ(second["first_step"], 4);
+    EXPECT_EQ(second["ranks"], nlohmann::json::array());
+  }
+}
+
+TEST_F(TrainTest, ARunIsResumedWithTheSettingsThatDecideItsNextSteps) {
+  const auto train = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"--model", "dense2", "--steps", "4", "--epochs", "2", "--checkpoint",
+                               "saved", "--resume"});
+    return run(more);
+  };
+  ASSERT_EQ(train({}).code, 0);
+  EXPECT_EQ(train({"--workers", "4", "--algo", "direct"}).code, 0) << "sums may be rounded anew";
+  const CommandOutcome samples = train({"--samples", "2048"});
+  EXPECT_EQ(samples.code, 2);
+  EXPECT_THAT(samples.err, HasSubstr("was saved with digest of the data '"));
+  const CommandOutcome wire = train({"--wire", "f16"});
+  EXPECT_EQ(wire.code, 2);
+  EXPECT_THAT(wire.err, HasSubstr("was saved with wire 'f32'; this run has 'f16'"));
+}
+
+TEST_F(TrainTest, AsynchronousWorkersTrainAsFastAsAllTogether) {
+  const CommandOutcome outcome =
+      run({"--strategy", "parameter-server", "--model", "mlp", "--workers", "3", "--steps", "60",
+           "--epochs", "1", "--json", "out.json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto document = parse_json<nlohmann::json>(folder_.read("out.json"));
+  double rate = 0;
+  for (const auto& worker : document["ranks"]) {
+    if (worker["steps"]["step_ms"].size() < 2) continue;
+    rate += 64e3 / worker["median"]["step_ms"].get<double>();
+    EXPECT_EQ(worker["median"]["waiting_ms"], 0) << "for no other";
+  }
+  const std::string before = "# after the first step: ";
+  const std::size_t at = outcome.out.find(before);
+  ASSERT_NE(at, std::string::npos) << outcome.out;
+  EXPECT_NEAR(std::stod(outcome.out.substr(at + before.size())), rate, 0.06);
+}
+
 TEST_F(TrainTest, RefusesWhatItCannotDo) {
   const auto refuses = [&](const std::vector<std::string>& arguments, int code, const char* text) {
     const CommandOutcome outcome = run(arguments);
@@ -102,7 +189,19 @@ TEST_F(TrainTest, RefusesWhatItCannotDo) {
   refuses({"--data", "nowhere"}, 4, "there is no folder 'nowhere'");
   refuses({"--lr", "0"}, 2, "above 0, not 0");
   refuses({"--strategy", "central-storage", "--algo", "ring"}, 2, "sums on one device");
-  refuses({"--trace", "steps.json", "--workers", "2"}, 2, "follows one process");
+  refuses({"--trace", "steps.json", "--workers", "2"}, 2,
+          "follows one process: add --backend grpc, or simulate a step with --workload and --topo");
+  refuses({"--strategy", "multi-worker-mirrored", "-W", "4"}, 2,
+          "--workers is 4, but nothing names the others");
+  for (const char* strategy : {"multi-worker-mirrored", "parameter-server"}) {
+    refuses({"--strategy", strategy, "--isolate", "--backend", "nosuch"}, 2,
+            "unknown back end 'nosuch'");
+    refuses({"--strategy", strategy, "--isolate", "--backend", "shm"}, 2,
+            "in several processes have grpc between them, not shm; leave it out");
+  }
+  refuses({"--rank", "1"}, 2, "--rank has no effect with --strategy mirrored; multi-worker");
+  refuses({"--strategy", "parameter-server", "--backend", "grpc"}, 2,
+          "threads of parameter-server have shm between them, not grpc");
   refuses({"--wrokers", "2"}, 2, "--workers");
   refuses({"-T", "-1"}, 2, "--timeout must be above 0");
   refuses({"--devices", "cpu:99999"}, 2, "--devices must be at most");

@@ -100,6 +100,65 @@ TEST_F(TrainWorkersTest, OneCommandStartsItsWorkersItself) {
   EXPECT_EQ(document("out.json")["parameters_digest"], expected);
 }
 
+TEST_F(TrainWorkersTest, TheOnlyWorkerHasItsReplicas) {
+  const std::string expected = expected_digest();
+  for (const Variables& variables : {Variables{}, worker({"127.0.0.1:7300"}, 0)}) {
+    const CommandOutcome outcome =
+        start({"--replicas", "2", "--json", "out.json"}, variables).get();
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("nothing names other workers (TF_CONFIG, a launcher"));
+    EXPECT_EQ(document("out.json")["parameters_digest"], expected);
+  }
+}
+
+TEST_F(TrainWorkersTest, RankZeroAloneSaysWhatHadNoEffect) {
+  const CommandOutcome outcome =
+      invoke(folder_, command({"--isolate", "-W", "4", "--devices", "cpu:7", "--servers", "7"}));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const std::string warning = "collbench: warning: --servers, --devices had no effect here\n";
+  const std::size_t at = outcome.err.find("[rank 0] " + warning);
+  ASSERT_NE(at, std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find("no effect"), outcome.err.rfind("no effect"));
+}
+
+TEST_F(TrainWorkersTest, WorkOfOneProcessIsNotDoneByEveryRankOfALauncher) {
+  const Variables one = {{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}};
+  Variables zero = one;
+  zero["RANK"] = "0";
+  const Arguments simulated = {"train", "--workload", "resnet50", "--topo", "star:2,10Gbps,5us"};
+  for (const Arguments& arguments : {simulated, Arguments{"train", "--list-workloads"}}) {
+    EXPECT_EQ(invoke(folder_, arguments, zero).out, invoke(folder_, arguments).out);
+    const CommandOutcome other = invoke(folder_, arguments, one);
+    EXPECT_EQ(other.code, 0);
+    EXPECT_EQ(other.out + other.err, "");
+  }
+  for (const char* strategy : {"mirrored", "central-storage", "tpu"}) {
+    const Arguments training = {"train", "--strategy", strategy, "--model", "dense2"};
+    const CommandOutcome outcome = invoke(folder_, training, one);
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_THAT(outcome.err,
+                HasSubstr("torchrun started this process as rank 1 of several; --strategy " +
+                          std::string(strategy) +
+                          " trains on threads of one process: --strategy multi-worker-mirrored"));
+  }
+  const CommandOutcome servers =
+      invoke(folder_, {"train", "--strategy", "parameter-server", "--model", "dense2"}, one);
+  EXPECT_EQ(servers.code, 2);
+  EXPECT_THAT(servers.err, HasSubstr("torchrun says rank 1 of 2, but only TF_CONFIG says which"));
+  EXPECT_THAT(invoke(folder_, {"train", "--model", "dense2"}, {{"COLLBENCH_RANK", "1"}}).err,
+              HasSubstr("--rank (from COLLBENCH_RANK) has no effect with --strategy mirrored"));
+  const Arguments alone = {"train", "--model", "dense2", "--epochs", "1", "--launcher", "none"};
+  EXPECT_EQ(invoke(folder_, alone, one).code, 0);
+}
+
+TEST_F(TrainWorkersTest, MirroredLeavesTfConfigAloneAsTensorFlowDoes) {
+  const CommandOutcome outcome =
+      invoke(folder_, {"train", "--model", "dense2", "--epochs", "1"}, worker({"a:1", "b:2"}, 1));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("2 workers, global batch 64"));
+  EXPECT_THAT(outcome.err, HasSubstr("TF_CONFIG is not used, as in TensorFlow"));
+}
+
 TEST_F(TrainWorkersTest, ADifferenceIsNamedOnEveryWorker) {
   struct Difference {
     Arguments arguments;
