@@ -8,6 +8,8 @@
 #include "core/error.h"
 #include "core/suggest.h"
 #include "topologies/machine_structure.h"
+#include "topologies/shipped_files.h"
+#include "topologies/specification.h"
 #include "topologies/toml_table.h"
 
 namespace collbench {
@@ -207,6 +209,16 @@ DescribedMachine machine_from_toml(std::string_view text, const std::string& fil
   return {Machine{std::move(structure.topology), std::move(costs), std::move(summary),
                   std::move(source)},
           std::move(fabric)};
+}
+
+std::vector<ShippedMachine> shipped_machines() {
+  std::vector<ShippedMachine> machines;
+  for (const ShippedFile& file : shipped_files()) {
+    const TomlTable root =
+        TomlTable::parse(file.text, fmt::format("topologies/{}.toml", file.name));
+    machines.push_back({std::string(file.name), root.text("summary"), root.text("source")});
+  }
+  return machines;
 }
 
 }  // namespace collbench

@@ -357,14 +357,13 @@ std::optional<DescribedMachine> foreign_machine(const std::string& spec) {
   constexpr std::string_view option = ",latency=";
   const std::size_t at = spec.rfind(option);
   if (at == std::string::npos) return {};
-  if (const std::string own = spec.substr(0, at); !is_foreign_file(own)) {
+  const std::string own = spec.substr(0, at);
+  if (!is_foreign_file(own)) {
     describe(own, {});  // has something else to say of a name that is wrong
-    throw InvalidArgument(fmt::format(
-        "topology '{}' states its latencies; --latency and latency= are for lists of links, which "
-        "state none",
-        own));
+    throw InvalidArgument(
+        fmt::format("topology '{}' states its latencies; --latency is for lists of links", own));
   }
-  Machine read = import_topology_file(spec.substr(0, at));
+  Machine read = import_topology_file(own);
   for (const LinkClass& c : read.topology.classes()) {
     require(c.latency == Seconds{0},
             fmt::format("topology '{}': latency= is for files that say none; '{}' links have {}",
@@ -390,16 +389,6 @@ Machine machine(const std::string& spec, int workers) {
   }
   made.topology = made.topology.named(spec);
   return std::move(made);
-}
-
-std::vector<ShippedMachine> shipped_machines() {
-  std::vector<ShippedMachine> machines;
-  for (const ShippedFile& file : shipped_files()) {
-    const TomlTable root =
-        TomlTable::parse(file.text, fmt::format("topologies/{}.toml", file.name));
-    machines.push_back({std::string(file.name), root.text("summary"), root.text("source")});
-  }
-  return machines;
 }
 
 }  // namespace collbench

@@ -22,27 +22,22 @@ bool is_slow(const Suspicion& healthy, std::span<const Seconds> measured) {
   return 5 * slow >= measured.size() && sum > 0;
 }
 
-/// Whether most sizes, or the three smallest, or the three largest, take so long that no error of
-/// the model explains it. By the density alone rows that lie far off count little.
+/// Whether most sizes, or the three largest, take so long that no error of the model explains it.
+/// By the density alone rows that lie far off count little.
 bool is_far_off(const Suspicion& healthy, std::span<const Bytes> sizes,
                 std::span<const Seconds> measured, const ModelError& error) {
   constexpr double far = 2;
-  const auto is_beyond = [&](std::size_t i) {
-    const Deviation at = deviation_of(healthy, i, sizes[i], measured[i]);
-    return measured[i] > far * error_quantile(error, at, 0.9) * healthy.times[i];
-  };
   const std::size_t n = measured.size();
-  const std::size_t end = std::min<std::size_t>(n, 3);
+  const std::size_t last = std::min<std::size_t>(n, 3);
   std::size_t beyond = 0;
-  std::size_t smallest = 0;
   std::size_t largest = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    if (!is_beyond(i)) continue;
+    const Deviation at = deviation_of(healthy, i, sizes[i], measured[i]);
+    if (measured[i] <= far * error_quantile(error, at, 0.9) * healthy.times[i]) continue;
     ++beyond;
-    smallest += i < end ? 1 : 0;
-    largest += i + end >= n ? 1 : 0;
+    largest += i + last >= n ? 1 : 0;
   }
-  return 2 * beyond > n || smallest == end || largest == end;
+  return 2 * beyond > n || largest == last;
 }
 
 /// Whether at least half of what a fault would cost, in logarithms, is there at the sizes where it

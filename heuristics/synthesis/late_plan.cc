@@ -37,9 +37,10 @@ double seconds_through(const Topology& topology, Rank rank) {
   return 1 / std::min(out, in);
 }
 
-/// What the plan is thought to take after the last rank has come.
+/// What the plan is thought to take after the last rank has come, in one track, where no message
+/// hides the latency of another.
 Seconds after_coming(const SynthesisedPlan& plan, Bytes bytes, Seconds delay) {
-  const Pipelining pipelining = playing(plan, bytes).pipelining;
+  const Pipelining pipelining = playing(plan, bytes, 1).pipelining;
   return pipelining.time - std::min(pipelining.early, delay);
 }
 
