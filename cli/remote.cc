@@ -261,6 +261,8 @@ JoinSpec join_spec_of(const LaunchedWorker& worker, const Settings& settings) {
 std::shared_ptr<JoinedTeam> join(const JoinSpec& job, RunPlan& plan, Environment& environment) {
   auto team = std::make_shared<JoinedTeam>(job);
   team->compare_plans(plan.cases, plan.sampling, plan.cycles);
+  // Only now do all ranks have the same cases, so that none waits for one that refuses.
+  for (const Case& point : plan.cases) require_possible(point);
   environment["launcher"] = job.source;
   environment["hosts"] = fmt::format("{}", fmt::join(team->world().hosts(), ","));
   environment["nodes"] = std::to_string(team->world().nodes());

@@ -10,6 +10,7 @@
 
 #include "bench/measure/bound.h"
 #include "bench/measure/run_cases.h"
+#include "bench/measure/user_buffers.h"
 #include "bench/records/environment.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
@@ -17,6 +18,7 @@
 #include "cli/reporters.h"
 #include "cli/run_options.h"
 #include "cli/terminal.h"
+#include "core/available_memory.h"
 #include "core/error.h"
 #include "core/stop_request.h"
 #include "transports/world/backend.h"
@@ -67,18 +69,21 @@ int exit_code_of(const RunResult& result, const std::vector<BandwidthGate>& gate
 }
 
 /// Throws for the first case that cannot run, before anything is printed or started; with
-/// `--skip-unavailable` the records of cases whose back end is missing say so instead.
-void require_back_ends(const RunPlan& plan) {
+/// `--skip-unavailable` the records of cases whose back end is missing say so instead. `all_here`:
+/// all workers are on this machine, whose memory they need.
+void require_runnable(const RunPlan& plan, bool all_here) {
   std::set<std::string> asked;
+  const Bytes available = available_memory();
   for (const Case& point : plan.cases) {
     require_possible(point);
     if (!plan.skip_unavailable && asked.insert(point.backend).second) require_usable(point);
+    if (all_here) require_memory(point, available);
   }
 }
 
-/// `--dry-run`: the cases exist, so flags, sizes and schedules are in order; back ends remain.
-int prove_runnable(const RunPlan& plan) {
-  require_back_ends(plan);
+/// `--dry-run`: the cases exist, so flags, sizes and schedules are in order; the rest remains.
+int prove_runnable(const RunPlan& plan, bool all_here) {
+  require_runnable(plan, all_here);
   std::cout << fmt::format("{} cases can run\n",
                            plan.cases.size() * static_cast<std::size_t>(plan.cycles));
   return exit_ok;
@@ -111,8 +116,8 @@ int measure(const std::optional<LaunchedWorker>& worker, const Settings& setting
             std::vector<Case> cases) {
   ProgressLine progress(use_progress(settings.text("progress")));
   RunPlan plan = plan_of(settings, std::move(cases), progress);
-  if (settings.flag("dry-run")) return prove_runnable(plan);
-  if (!worker) require_back_ends(plan);  // else its team reports it to all workers
+  if (settings.flag("dry-run")) return prove_runnable(plan, !worker);
+  if (!worker) require_runnable(plan, true);  // else join() does, and its team for each case
   Environment environment = run_environment(settings);
   const bool on_gpus = std::any_of(plan.cases.begin(), plan.cases.end(), [](const Case& point) {
     return find_backend(point.backend).on_gpus;

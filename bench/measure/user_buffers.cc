@@ -48,7 +48,7 @@ void require_memory(const Case& point, Bytes available) {
   const double needed =
       static_cast<double>(point.workers) * buffers * static_cast<double>(padded(point.bytes.count));
   if (needed <= static_cast<double>(available.count)) return;
-  throw InvalidArgument(fmt::format(
+  throw Error(fmt::format(
       "{} workers with {} buffers of {} each need {} of memory; {} are available", point.workers,
       buffers, to_string(point.bytes),
       needed < 0x1p62 ? to_string(Bytes{static_cast<std::int64_t>(needed)}) : "more than 4 EiB",

@@ -18,8 +18,8 @@ namespace collbench {
 /// Bytes of user buffers of one rank, padding included.
 Bytes user_buffer_bytes(const Case& point);
 
-/// Throws InvalidArgument, saying how much is needed and how much there is, if all ranks' buffers
-/// exceed `available`; and for a size that is negative or not a whole number of elements.
+/// Throws Error, saying how much is needed and how much there is, if all ranks' buffers exceed
+/// `available`; and InvalidArgument for a size that is negative or not a whole number of elements.
 void require_memory(const Case& point, Bytes available);
 
 /// Thread safety: belongs to its rank's thread.

@@ -22,7 +22,7 @@ Case of_bytes(std::int64_t bytes) {
 }
 
 std::string refusal_of_case(const Case& point, Bytes available) {
-  return refusal([&] { require_memory(point, available); });
+  return refusal<Error>([&] { require_memory(point, available); });
 }
 
 TEST(MemoryTest, MoreThanThereIsIsRefusedWithTheFigures) {

@@ -151,6 +151,25 @@ TEST_F(MembershipTest, MpirunNeedsNoOtherFlag) {
   }
 }
 
+// A library plays what it is asked for as one all-reduce of all ranks.
+TEST_F(MembershipTest, WhatABackEndCannotDoIsRefusedUnderMpirunToo) {
+  const CommandOutcome version = invoke_program(folder_, "mpirun", {"--version"});
+  if (version.out.find("Open MPI") == std::string::npos) GTEST_SKIP() << "no Open MPI here";
+  const auto refusal_of = [&](const Arguments& asked) {
+    const CommandOutcome outcome = invoke_program(
+        folder_, "env",
+        Arguments{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+                  "OMPI_MCA_rmaps_base_oversubscribe=1", "mpirun", "-n", "2", COLLBENCH_BINARY} +
+            small_run + Arguments{"--algo", "mpi"} + asked);
+    EXPECT_EQ(outcome.code, 2) << outcome.err;
+    EXPECT_EQ(outcome.out.find("in place"), std::string::npos) << outcome.out;
+    return outcome.err;
+  };
+  EXPECT_THAT(refusal_of({"--groups", "2x1"}), HasSubstr("groups are played by schedules"));
+  EXPECT_THAT(refusal_of({"--checksum"}), HasSubstr("checksums and injected faults are for"));
+  EXPECT_THAT(refusal_of({"--inject", "corrupt:rank=1"}), HasSubstr("'mpi' hides its own"));
+}
+
 TEST_F(MembershipTest, RanksOfOneMachineShareItsMemoryBesideMpiAndMessages) {
   const CommandOutcome version = invoke_program(folder_, "mpirun", {"--version"});
   if (version.out.find("Open MPI") == std::string::npos) GTEST_SKIP() << "no Open MPI here";

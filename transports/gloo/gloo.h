@@ -28,6 +28,8 @@ namespace collbench {
 /// and "gloo:halving-doubling" those of its older one, often the faster up to 1 MiB. The older ones
 /// are bound to a buffer, so the data are copied into one and out again.
 std::vector<std::string> gloo_algorithms();
+/// Throws InvalidArgument, with a suggestion, for another name.
+void require_gloo_algorithm(const std::string& name);
 
 struct GlooOptions {
   std::string algorithm = "gloo";

@@ -1,5 +1,6 @@
 #include "transports/gloo/gloo_reductions.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -202,9 +203,17 @@ std::vector<std::string> gloo_algorithms() {
   return {"gloo", "gloo:ring", "gloo:bcube", "gloo:ring-chunked", "gloo:halving-doubling"};
 }
 
+void require_gloo_algorithm(const std::string& name) {
+  const std::vector<std::string> names = gloo_algorithms();
+  require(std::ranges::find(names, name) != names.end(),
+          fmt::format("Gloo has no algorithm '{}'; it has {}.{}", name, fmt::join(names, ", "),
+                      did_you_mean(name, names)));
+}
+
 std::unique_ptr<GlooReduction> make_gloo_all_reduce(const std::string& algorithm,
                                                     const std::shared_ptr<gloo::Context>& context,
                                                     Seconds timeout) {
+  require_gloo_algorithm(algorithm);
   using Present = gloo::AllreduceOptions::Algorithm;
   if (algorithm == "gloo")
     return std::make_unique<PresentAllReduce>(context, Present::UNSPECIFIED, timeout);
@@ -215,12 +224,8 @@ std::unique_ptr<GlooReduction> make_gloo_all_reduce(const std::string& algorithm
   if (algorithm == "gloo:ring-chunked")
     return std::make_unique<OlderReduction>(context,
                                             make_older_all_reduce<gloo::AllreduceRingChunked>);
-  if (algorithm == "gloo:halving-doubling")
-    return std::make_unique<OlderReduction>(context,
-                                            make_older_all_reduce<gloo::AllreduceHalvingDoubling>);
-  throw InvalidArgument(fmt::format("Gloo has no algorithm '{}'; it has {}.{}", algorithm,
-                                    fmt::join(gloo_algorithms(), ", "),
-                                    did_you_mean(algorithm, gloo_algorithms())));
+  return std::make_unique<OlderReduction>(context,
+                                          make_older_all_reduce<gloo::AllreduceHalvingDoubling>);
 }
 
 std::unique_ptr<GlooReduction> make_gloo_reduce_scatter(

@@ -170,10 +170,13 @@ void require_possible(const WorldSpec& spec) {
   const bool plays = backend.plays_schedules && black_box(spec.algorithm) == nullptr;
   require(plays || spec.groups.empty(), "groups are played by schedules of our own, of " +
                                             names_with(&Backend::plays_schedules) + "; '" +
-                                            spec.backend + "' has none");
+                                            spec.algorithm + "' of '" + spec.backend + "' is none");
   require(backend.uneven_shares || spec.collective.counts.empty(),
           "counts of unequal shares are for " + names_with(&Backend::uneven_shares) + ", not '" +
               spec.backend + "'");
+  if (black_box(spec.algorithm) == &backend && backend.require_algorithm != nullptr) {
+    backend.require_algorithm(spec);
+  }
   require(plays || (!spec.checksum && spec.inject.empty()),
           "checksums and injected faults are for messages of our own, of " +
               names_with(&Backend::plays_schedules) + "; '" + spec.backend + "' hides its own");

@@ -91,6 +91,9 @@ struct Backend {
   void (*abort)(const WorldSpec&, std::byte* arena, const std::string& why) = nullptr;
   /// Null where the library takes no rules, or none that are known.
   std::optional<LibraryTuning> (*tuning)() = nullptr;
+  /// Throws InvalidArgument for an algorithm that its library does not have, or not for that
+  /// collective. Null where that is known otherwise.
+  void (*require_algorithm)(const WorldSpec&) = nullptr;
   /// Whether its ranks are bound to an algorithm when they start, so that each needs a world.
   bool world_per_algorithm = false;
   /// Memory of WorldSpec::user_bytes; allocate_pages() if null. Made after the communicator.

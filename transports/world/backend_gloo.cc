@@ -9,10 +9,14 @@ namespace {
 // A store serves one communicator only, so each case has its own.
 std::shared_ptr<void> share_gloo(const WorldSpec&) { return make_gloo_memory_store(); }
 
-std::unique_ptr<Communicator> make_gloo_rank(const WorldSpec& spec, RankContext& context) {
+void require_in_gloo(const WorldSpec& spec) {
+  require_gloo_algorithm(spec.algorithm);
   require(spec.collective.kind == CollectiveKind::all_reduce || spec.algorithm == "gloo",
           spec.algorithm + " is an all-reduce of Gloo; for " +
               std::string(to_string(spec.collective.kind)) + " name gloo, which has one of each");
+}
+
+std::unique_ptr<Communicator> make_gloo_rank(const WorldSpec& spec, RankContext& context) {
   GlooOptions options;
   options.algorithm = spec.algorithm;
   options.timeout = context.timeout;
@@ -24,6 +28,7 @@ std::unique_ptr<Communicator> make_gloo_rank(const WorldSpec& spec, RankContext&
 }  // namespace
 
 void complete_gloo(Backend& row) {
+  row.require_algorithm = require_in_gloo;
   row.make_communicator = make_gloo_rank;
   row.share = share_gloo;
 }

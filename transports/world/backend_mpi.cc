@@ -39,13 +39,14 @@ std::unique_ptr<Communicator> make_mpi_rank(const WorldSpec& spec, RankContext& 
   return play_on(std::move(endpoint), spec, "messages of " + mpi_library());
 }
 
-std::vector<std::string> launcher(const WorldSpec& spec) {
-  require(spec.collective.kind == CollectiveKind::all_reduce || spec.algorithm == "mpi" ||
-              !is_library(spec.algorithm),
+void require_in_mpi(const WorldSpec& spec) {
+  mpi_algorithm(spec.algorithm);
+  require(spec.collective.kind == CollectiveKind::all_reduce || spec.algorithm == "mpi",
           spec.algorithm + " is an algorithm of MPI_Allreduce; for " +
               std::string(to_string(spec.collective.kind)) + " name mpi, which chooses itself");
-  return mpirun_command(spec.ranks);
 }
+
+std::vector<std::string> launcher(const WorldSpec& spec) { return mpirun_command(spec.ranks); }
 
 std::vector<std::pair<std::string, std::string>> variables_of_open_mpi(const std::string& file) {
   return {{"OMPI_MCA_coll_tuned_use_dynamic_rules", "1"},
@@ -99,6 +100,7 @@ void complete_mpi(Backend& row) {
   row.summary = "our schedules over the messages of " + mpi_library() +
                 ", and its own all-reduce, one process per worker";
   row.make_communicator = make_mpi_rank;
+  row.require_algorithm = require_in_mpi;
   row.launcher = launcher;
   row.tuning = tuning;
 }
