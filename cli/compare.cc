@@ -1,6 +1,8 @@
 // `collbench compare BASE HEAD`: verdicts on stored records.
 #include "bench/verdicts/compare.h"
 
+#include <iostream>
+
 #include <fmt/format.h>
 
 #include "bench/foreign/foreign_tables.h"
@@ -22,8 +24,10 @@ int compare(const Settings& settings) {
   const GateRule rule = gate_rule_of(settings);
   const std::string& base_file = settings.text("BASE");
   const std::string& head_file = settings.text("HEAD");
-  const RecordFile base = read_as_records(base_file);
-  const RecordFile head = read_as_records(head_file);
+  std::vector<std::string> notes;
+  const RecordFile base = read_as_records(base_file, notes);
+  const RecordFile head = read_as_records(head_file, notes);
+  for (const std::string& note : notes) std::cerr << "note: " << note << '\n';
   require_sound(base, base_file);
   require_sound(head, head_file);
   Comparison comparison = compare_files(base, head, rule, settings.flag("allow-env-mismatch"));

@@ -33,8 +33,10 @@ ChangeRule rule_of(const Settings& settings) {
 }
 
 int add_job(const Settings& settings) {
-  const RecordFile reference = read_as_records(settings.text("REFERENCE"));
-  const RecordFile head = read_as_records(settings.text("HEAD"));
+  std::vector<std::string> notes;
+  const RecordFile reference = read_as_records(settings.text("REFERENCE"), notes);
+  const RecordFile head = read_as_records(settings.text("HEAD"), notes);
+  for (const std::string& note : notes) std::cerr << "note: " << note << '\n';
   require_sound(reference, settings.text("REFERENCE"));
   require_sound(head, settings.text("HEAD"));
   const Comparison comparison = compare_files(reference, head, GateRule{}, false);

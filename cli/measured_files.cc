@@ -15,6 +15,13 @@ void keep_collective(MeasuredTable& table, CollectiveKind kind) {
   if (left_out > 0) {
     table.notes.push_back(fmt::format("{} rows left out: not of {}", left_out, to_string(kind)));
   }
+  const std::size_t others = std::erase_if(table.times, [](const MeasuredTime& row) {
+    return !row.groups.empty() || !row.counts.empty();
+  });
+  if (others > 0) {
+    table.notes.push_back(
+        fmt::format("{} rows left out: of groups side by side, or of unequal shares", others));
+  }
 }
 
 std::vector<MeasuredTable> read_measured_files(const std::vector<std::string>& paths,

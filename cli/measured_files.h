@@ -13,7 +13,8 @@ namespace collbench {
 /// InvalidArgument if nothing is left.
 std::vector<MeasuredTable> read_measured_files(const std::vector<std::string>& paths,
                                                CollectiveKind kind = CollectiveKind::all_reduce);
-/// Leaves the rows of one collective, and a note of how many others there were.
+/// Leaves the rows of one collective of all ranks with equal shares, and notes of how many others
+/// there were.
 void keep_collective(MeasuredTable& table, CollectiveKind kind);
 /// All rows of all tables.
 std::vector<MeasuredTime> all_rows(const std::vector<MeasuredTable>& tables);

@@ -49,9 +49,12 @@ struct MeasuredTime {
   ReduceOp op = ReduceOp::sum;
   bool in_place = false;
   CollectiveKind collective = CollectiveKind::all_reduce;
-  Bytes bytes;      // vector of one rank
-  Seconds time{0};  // median, or the mean where the source has only that
-  Seconds low{0};   // p10 or minimum, and p90 or maximum; equal to `time` if not known
+  int root = 0;
+  std::string groups;  // "2x4", of ranks that run it side by side; empty: one of all
+  std::string counts;  // elements of each rank's share; empty: equal shares
+  Bytes bytes;         // vector of one rank
+  Seconds time{0};     // median, or the mean where the source has only that
+  Seconds low{0};      // p10 or minimum, and p90 or maximum; equal to `time` if not known
   Seconds high{0};
   int samples = 0;           // 0: not known
   int gpus_per_process = 1;  // that one process drives: `-g` of nccl-tests

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "bench/foreign/foreign_readers.h"
+#include "bench/records/report.h"
 #include "core/error.h"
 #include "core/parse.h"
 
@@ -40,6 +41,17 @@ const std::map<std::string, std::vector<std::string>>& names() {
       {"op", {"redop", "op"}},
       {"in_place", {"in_place"}},
       {"wrong", {"oop_wrong_or_error", "wrong"}},
+      {"in_place_wrong", {"ip_wrong_or_error"}},
+      {"replicas_identical", {"replicas_identical"}},
+      {"transport", {"transport"}},
+      {"isolate", {"isolate"}},
+      {"private_buffers", {"private_buffers"}},
+      {"checksum", {"checksum"}},
+      {"inject", {"inject"}},
+      {"collective", {"collective"}},
+      {"root", {"root"}},
+      {"groups", {"groups"}},
+      {"counts", {"counts"}},
       {"skipped", {"skipped"}},
       {"sample", {"sample"}},
   };
@@ -56,14 +68,6 @@ int product(const std::string& text, const std::string& what, const std::string&
     require(all <= 1 << 30, fmt::format("{}: {} is '{}', which is too many", place, what, text));
     if (x == rest.npos) return static_cast<int>(all);
     rest.remove_prefix(x + 1);
-  }
-}
-
-GridShape shape_of(const std::string& text, const std::string& place) {
-  try {
-    return parse_grid_shape(text);
-  } catch (const InvalidArgument& e) {
-    throw InvalidArgument(fmt::format("{}: {}", place, e.what()));
   }
 }
 
@@ -158,7 +162,8 @@ class CsvReader {
       const std::string text = cell(cells, what);
       return text.empty() ? 0 : product(text, what, place_);
     };
-    row.scale = {count("ranks"), count("nodes"), shape_of(cell(cells, "nodes"), place_),
+    row.scale = {count("ranks"), count("nodes"),
+                 at_place(place_, [&] { return parse_grid_shape(cell(cells, "nodes")); }),
                  count("cores")};
     const int each = count("per_node");
     if (row.scale.ranks == 0) row.scale.ranks = row.scale.nodes * each;
@@ -167,9 +172,37 @@ class CsvReader {
                         row.scale.nodes));
   }
 
+  bool is_true(const Cells& cells, const char* what) const {
+    const std::string text = cell(cells, what);
+    return text == "1" || text == "true";
+  }
+
+  /// With the columns by which our own tables tell apart what is of one back end.
+  std::string library_of(const Cells& cells) const {
+    Case point;
+    point.backend = cell(cells, "library");
+    point.transport = cell(cells, "transport");
+    point.isolate = is_true(cells, "isolate");
+    point.private_buffers = is_true(cells, "private_buffers");
+    point.checksum = is_true(cells, "checksum");
+    point.inject = cell(cells, "inject");
+    return backend_name(point);
+  }
+
+  void read_collective(const Cells& cells, MeasuredTime& row) const {
+    const std::string name = cell(cells, "collective");
+    if (!name.empty()) row.collective = at_place(place_, [&] { return parse_collective(name); });
+    const std::string root = cell(cells, "root");
+    if (has_root(row.collective) && !root.empty()) {
+      row.root = static_cast<int>(table_integer(root, "the root", place_));
+    }
+    row.groups = cell(cells, "groups");
+    row.counts = cell(cells, "counts");
+  }
+
   void read_method(const Cells& cells, MeasuredTime& row) const {
     row.system = cell(cells, "system");
-    row.library = cell(cells, "library");
+    row.library = library_of(cells);
     row.algorithm = cell(cells, "algorithm");
     row.protocol = cell(cells, "protocol");
     row.batch = cell(cells, "batch");
@@ -188,18 +221,28 @@ class CsvReader {
     row.mean = mean_;
     read_scale(cells, row);
     read_method(cells, row);
+    read_collective(cells, row);
     row.bytes = Bytes{table_integer(cell(cells, "bytes"), "the size", place_)};
     if (row.bytes.count == 0) return;
     if (const std::string n = cell(cells, "samples"); !n.empty()) {
       row.samples = static_cast<int>(
           std::min<std::int64_t>(table_integer(n, "the number of samples", place_), 1 << 30));
     }
-    const std::string place = cell(cells, "in_place");
     if (const std::string gpus = cell(cells, "gpus_per_process"); !gpus.empty()) {
       row.gpus_per_process = product(gpus, "gpus_per_process", place_);
     }
-    add(cells, row, "time", place == "1" || place == "true");
+    add(cells, row, "time", is_true(cells, "in_place"));
     if (columns_.count("in_place_time") > 0) add(cells, row, "in_place_time", true);
+  }
+
+  /// How many elements were wrong. Of nccl-tests before 2.13 the figure is the largest deviation,
+  /// of which 0.01 is allowed for any type; of ranks whose results differ one at least is wrong.
+  std::int64_t wrong_elements(const Cells& cells, const char* what) const {
+    const std::string text = cell(cells, what);
+    if (text.empty() || text == "N/A") return -1;
+    const double figure = table_number(text, "the wrong elements", place_);
+    const bool differ = cell(cells, "replicas_identical") == "false";
+    return std::max<std::int64_t>(figure > 0.01 ? whole_count(figure) : 0, differ ? 1 : 0);
   }
 
   void add(const Cells& cells, const MeasuredTime& row, const char* what, bool in_place) {
@@ -213,6 +256,8 @@ class CsvReader {
     };
     time.low = std::min(bound("low", time.time), time.time);
     time.high = std::max(bound("high", time.time), time.time);
+    const bool is_second = std::string_view(what) == "in_place_time";
+    time.wrong = wrong_elements(cells, is_second ? "in_place_wrong" : "wrong");
     table_.times.push_back(std::move(time));
   }
 

@@ -71,10 +71,37 @@ Scale read_devices(const SortedJson& document, MeasuredTable& table) {
   return {ranks, static_cast<int>(hosts.size())};
 }
 
-/// "ring/shm/workers:8/1048576/f32/sum", as the reporters of this project name cases.
+/// A part of a name behind the size. What is known without a key is a type, an operator, the place
+/// or a collective, "broadcast:2" with its root; others stay what they usually are.
+void read_name_part(const std::string& key, const std::string& value, MeasuredTime& row,
+                    const std::string& place) {
+  const auto is_one_of = [&](const auto& values) {
+    return std::ranges::any_of(values, [&](auto each) { return to_string(each) == key; });
+  };
+  if (key == "groups") row.groups = value;
+  if (key == "counts") row.counts = value;
+  if (key == "out-of-place") row.in_place = false;
+  if (is_one_of(all_data_types())) row.type = parse_data_type(key);
+  if (is_one_of(all_reduce_ops())) row.op = parse_reduce_op(key);
+  if (std::ranges::find(collective_names(), key) == collective_names().end()) return;
+  row.collective = parse_collective(key);
+  if (key != value) row.root = static_cast<int>(table_integer(value, "the root", place));
+}
+
+/// Where the parts begin that stand behind the algorithm: names of files have slashes too, but the
+/// library is the last before the workers.
+std::size_t end_of_algorithm(const std::string& name) {
+  const std::size_t workers = name.find("/workers:");
+  const std::size_t last =
+      workers == name.npos || workers == 0 ? name.npos : name.rfind('/', workers - 1);
+  return std::min(last == name.npos ? name.find('/') : last, name.size());
+}
+
+/// "ring/shm/workers:8/1048576/f32/sum", as case_name() writes it.
 bool read_name(const std::string& name, MeasuredTime& row, const std::string& place) {
-  const std::vector<std::string> parts = split_at(name, '/');
-  row.algorithm = parts.front();
+  row.algorithm = name.substr(0, end_of_algorithm(name));
+  const std::vector<std::string> parts = split_at(name.substr(row.algorithm.size()), '/');
+  row.in_place = name.find("/workers:") != name.npos;  // names of ours say where it is not
   bool sized = false;
   for (std::size_t i = 1; i < parts.size(); ++i) {
     const std::string& part = parts[i];
@@ -91,6 +118,8 @@ bool read_name(const std::string& name, MeasuredTime& row, const std::string& pl
       sized = true;
     } else if (i == 1) {
       row.library = part;
+    } else {
+      read_name_part(key, value, row, place);
     }
   }
   return sized;
@@ -146,13 +175,15 @@ MeasuredTable read_rccl_json(std::string_view text, const std::string& file) {
 
 MeasuredTable read_google_benchmark(std::string_view text, const std::string& file) {
   return read_table(text, file, [&](const SortedJson& document, MeasuredTable& table) {
+    const SortedJson context = document.value("context", SortedJson::object());
+    const bool is_ours = context.contains("collbench_version");  // then the time is a median
     for (std::size_t i = 0; i < document.at("benchmarks").size(); ++i) {
       const SortedJson& entry = document["benchmarks"][i];
       const std::string place = fmt::format("{}: benchmarks[{}]", file, i);
       if (entry.value("run_type", std::string("iteration")) != "iteration") continue;
       const std::string name = entry.value("run_name", entry.at("name").get<std::string>());
       MeasuredTime row;
-      row.mean = true;
+      row.mean = !is_ours;
       if (entry.value("error_occurred", false) || !read_name(name, row, place)) {
         table.notes.push_back(fmt::format(
             "{}: '{}' left out: {}", place, name,
@@ -163,7 +194,7 @@ MeasuredTable read_google_benchmark(std::string_view text, const std::string& fi
       }
       row.samples =
           static_cast<int>(number(entry.value("iterations", SortedJson(0)), "iterations", place));
-      table.times.push_back(timed(row, microseconds_of(entry, place), false, place));
+      table.times.push_back(timed(row, microseconds_of(entry, place), row.in_place, place));
     }
   });
 }

@@ -60,12 +60,8 @@ MeasuredTime mean_of(const std::string& library) {
 
 void read_names(MeasuredTime& row, std::string_view type, std::string_view op,
                 const std::string& place) {
-  try {
-    row.type = parse_data_type(type);
-    row.op = parse_reduce_op(op);
-  } catch (const InvalidArgument& e) {
-    throw InvalidArgument(fmt::format("{}: {}", place, e.what()));
-  }
+  row.type = at_place(place, [&] { return parse_data_type(type); });
+  row.op = at_place(place, [&] { return parse_reduce_op(op); });
 }
 
 MeasuredTime timed(const MeasuredTime& row, double microseconds, bool in_place,

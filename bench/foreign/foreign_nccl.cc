@@ -91,6 +91,11 @@ class NcclText {
     if (runs_ < 2) {
       for (MeasuredTime& row : table_.times) row.batch.clear();
     }
+    if (without_operator_ > 0) {
+      table_.notes.push_back(
+          fmt::format("{}: left out: {} rows without an operator, which are not of an all-reduce",
+                      file_, without_operator_));
+    }
     require(!table_.times.empty(),
             fmt::format("{}: no row of nccl-tests' table of an all-reduce in it{}{}", file_,
                         table_.notes.empty() ? "" : "; ", fmt::join(table_.notes, "; ")));
@@ -155,14 +160,27 @@ class NcclText {
     most_ = column("i_max");
   }
 
-  /// "# collbench 1.0: ring on shm, 8 workers": our own table (bench/reports/nccl.cc), which is one
-  /// of several in a file and has medians.
+  /// "# collbench 1.0: ring on shm, 8 workers, all-gather": our own table (bench/reports/nccl.cc),
+  /// which is one of several in a file and has medians.
   void begin_own(const std::vector<std::string_view>& words) {
     end_part();
     is_own_ = true;
     row_ = MeasuredTime();
     row_.algorithm = std::string(words[3]);
     row_.library = std::string(words[5].substr(0, words[5].find(',')));
+    for (std::size_t i = 8; i < words.size(); ++i) {
+      const std::string word(
+          words[i].substr(0, words[i].size() - (words[i].ends_with(',') ? 1 : 0)));
+      if (words[i - 1] == "groups") row_.groups = word;
+      if (words[i - 1] == "counts") row_.counts = word;
+      const auto known = collective_names();
+      if (std::ranges::find(known, word) != known.end()) row_.collective = parse_collective(word);
+    }
+  }
+
+  /// Whether it is left to the ratio of the bandwidths whether the rows are of an all-reduce.
+  bool is_plain() const {
+    return row_.collective == CollectiveKind::all_reduce && row_.groups.empty();
   }
 
   /// Before 2.13 the column is the largest deviation, of which 0.01 is allowed for any type.
@@ -173,16 +191,24 @@ class NcclText {
   void read_row(const std::vector<std::string_view>& words, const std::string& place) {
     MeasuredTime row = row_;
     row.bytes = Bytes{table_integer(words[0], "the size", place)};
-    read_names(row, words[2], words[3], place);
+    const bool reduces = words[3] != "none";
+    if (!reduces && is_plain()) {
+      ++without_operator_;
+      return;
+    }
+    read_names(row, words[2], reduces ? words[3] : to_string(row.op), place);
     // The columns behind the operator are the root, where there is one, and the halves.
     std::size_t at = 4 + (words.size() - 4) % half_;
     if (row.bytes.count == 0) return;
+    if (has_root(row.collective)) {
+      row.root = static_cast<int>(table_integer(words[4], "the root", place));
+    }
     for (bool in_place : {false, true}) {
       if (at + half_ > words.size()) break;
       if (words[at] != "N/A") {
         MeasuredTime half = timed(row, table_number(words[at], "the time", place), in_place, place);
         const std::string_view wrong = words[at + 3];
-        by_ratio_.add(words[at + 1], words[at + 2]);
+        if (is_plain()) by_ratio_.add(words[at + 1], words[at + 2]);
         if (wrong != "N/A") half.wrong = wrong_elements(table_number(wrong, heading_, place));
         if (least_ > 0 && most_ > 0) {
           half.low = Seconds{table_number(words[at + least_], "i_min", place) * 1e-6};
@@ -261,6 +287,7 @@ class NcclText {
   std::size_t parted_ = 0;                    // rows that have their scale
   int runs_ = 0;                              // that have rows
   bool is_own_ = false;                       // a table of ours, whose parts are other cases
+  int without_operator_ = 0;                  // rows that were left out
   std::set<std::string, std::less<>> ranks_;  // as they are written
   RanksByRatio by_ratio_;
   BenchmarkCommand command_;

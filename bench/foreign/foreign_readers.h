@@ -11,9 +11,20 @@
 #include <string_view>
 #include <vector>
 
+#include "core/error.h"
 #include "heuristics/measurement.h"
 
 namespace collbench {
+
+/// What `read` gives; what it refuses is led by the place.
+template <typename Read>
+auto at_place(const std::string& place, Read read) {
+  try {
+    return read();
+  } catch (const InvalidArgument& e) {
+    throw InvalidArgument(place + ": " + e.what());
+  }
+}
 
 /// One line of a text and its number, from 1.
 struct TextLine {

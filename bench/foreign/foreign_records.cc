@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "bench/foreign/foreign_tables.h"
+#include "bench/records/report.h"
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/parse.h"
@@ -52,19 +53,29 @@ bool shares_cores(const Case& point) {
 
 }  // namespace
 
+std::string no_table_text(const std::vector<std::string>& skipped) {
+  const std::string nothing = "neither records nor a table of another benchmark";
+  if (skipped.empty()) return nothing;
+  return fmt::format("{}; of {} files the first says: {}", nothing, skipped.size(),
+                     skipped.front());
+}
+
 RecordFile to_records(const MeasuredTable& table) {
   RecordFile file;
   file.environment["source"] = table.source.empty() ? table.name : table.source;
   for (const MeasuredTime& time : table.times) {
     Record record;
     record.point.algorithm = time.algorithm;
-    record.point.backend = time.library.empty() ? "unknown" : time.library;
+    read_backend_name(time.library.empty() ? "unknown" : time.library, record.point);
     record.point.workers = time.scale.ranks;
     record.point.bytes = time.bytes;
     record.point.type = time.type;
     record.point.op = time.op;
     record.point.in_place = time.in_place;
     record.point.collective = time.collective;
+    record.point.root = time.root;
+    record.point.groups = time.groups;
+    record.point.counts = time.counts;
     record.point.buffers = Buffers::hot;
     record.algorithm_chosen = time.algorithm;
     record.measurement.latency_ns = {
@@ -79,7 +90,7 @@ RecordFile to_records(const MeasuredTable& table) {
   return file;
 }
 
-RecordFile read_as_records(const std::string& path) {
+RecordFile read_as_records(const std::string& path, std::vector<std::string>& notes) {
   const bool is_file = names_a_file(path);
   const std::string text = is_file ? read_file(path) : "";  // once: a pipe has it only once
   try {
@@ -87,11 +98,15 @@ RecordFile read_as_records(const std::string& path) {
     std::vector<std::string> skipped;
     const std::vector<MeasuredTable> tables =
         is_file ? std::vector{read_foreign(text, path)} : read_tables(path, skipped);
-    require(!tables.empty(), "neither records nor a table of another benchmark");
+    require(!tables.empty(), no_table_text(skipped));
     RecordFile all = to_records(tables.front());
     for (std::size_t i = 1; i < tables.size(); ++i) {
       std::ranges::move(to_records(tables[i]).records, std::back_inserter(all.records));
     }
+    for (const MeasuredTable& table : tables) {
+      notes.insert(notes.end(), table.notes.begin(), table.notes.end());
+    }
+    for (const std::string& reason : skipped) notes.push_back("left out: " + reason);
     return all;
   } catch (const InvalidArgument& error) {
     throw InvalidArgument(about_file(path, error.what()));

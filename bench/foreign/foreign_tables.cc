@@ -64,6 +64,10 @@ void apply(const TableHints& hints, const std::string& file, MeasuredTable& tabl
     require(scale.nodes == 0 || (scale.nodes <= scale.ranks && scale.ranks % scale.nodes == 0),
             fmt::format("{}: {} ranks are not spread evenly over {} nodes", file, scale.ranks,
                         scale.nodes));
+    at_place(file, [&] {
+      const int size = group_size(parse_groups(time.groups, scale.ranks), scale.ranks);
+      return with_counts({time.collective, time.root}, time.counts, size);
+    });
     if (!hints.system.empty()) time.system = hints.system;
     if (!hints.library.empty()) time.library = hints.library;
     if (!hints.algorithm.empty()) time.algorithm = hints.algorithm;

@@ -1,19 +1,55 @@
 #include "bench/records/report.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
+
+#include "transports/world/backend.h"
 
 namespace collbench {
 
-std::string case_name(const Case& point) {
-  if (point.backend.empty()) return point.algorithm;  // of another program: its name is all
-  std::string name = fmt::format("{}/{}", point.algorithm, point.backend);
+std::string backend_name(const Case& point) {
+  std::string name = point.backend;
   if (point.isolate) name += ".isolate";
   if (point.private_buffers) name += ".private";
   if (!point.transport.empty() && point.transport != "raw") name += "." + point.transport;
   if (point.checksum) name += ".checksum";
   if (!point.inject.empty()) name += "." + point.inject;
-  name += fmt::format("/workers:{}/{}/{}/{}", point.workers, point.bytes.count,
-                      to_string(point.type), to_string(point.op));
+  return name;
+}
+
+void read_backend_name(std::string_view name, Case& point) {
+  const Backend* const backend = backend_named(name.substr(0, name.find('.')));
+  point.backend = backend == nullptr ? name : backend->name;
+  if (backend == nullptr) return;
+  const auto is_transport = [&](std::string_view word) {
+    return std::ranges::find(backend->transports, word) != backend->transports.end() ||
+           (backend->transports.empty() && !backend->transport_option.empty());
+  };
+  for (std::size_t dot = name.find('.'); dot != name.npos;) {
+    name.remove_prefix(dot + 1);
+    dot = name.find('.');
+    const std::string_view word = name.substr(0, dot);
+    if (word == "isolate") {
+      point.isolate = true;
+    } else if (word == "private") {
+      point.private_buffers = true;
+    } else if (word == "checksum") {
+      point.checksum = true;
+    } else if (is_transport(word)) {
+      point.transport = word;
+    } else {  // faults are the last, and may hold dots
+      point.inject = name;
+      return;
+    }
+  }
+}
+
+std::string case_name(const Case& point) {
+  if (point.backend.empty()) return point.algorithm;  // of another program: its name is all
+  std::string name =
+      fmt::format("{}/{}/workers:{}/{}/{}/{}", point.algorithm, backend_name(point), point.workers,
+                  point.bytes.count, to_string(point.type), to_string(point.op));
   if (!point.in_place) name += "/out-of-place";
   std::string collective;
   if (point.collective != CollectiveKind::all_reduce) {

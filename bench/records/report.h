@@ -36,6 +36,12 @@ class Reporter {
 /// "ring/shm/workers:8/1048576/f32/sum": a name of the case that is stable over versions.
 std::string case_name(const Case& point);
 
+/// "shm", "shm.isolate", "grpc.tcp.checksum": the back end of a case with what else decides how its
+/// messages go, as case_name() has it.
+std::string backend_name(const Case& point);
+/// Sets all that in `point`. The name of a library that is no back end of ours is the back end.
+void read_backend_name(std::string_view name, Case& point);
+
 /// The elements of the vector of a case.
 std::int64_t element_count(const Case& point);
 

@@ -2,10 +2,11 @@
 #include <algorithm>
 #include <map>
 #include <ostream>
-#include <tuple>
 
 #include <fmt/format.h>
 
+#include "bench/records/record_json.h"
+#include "bench/records/report.h"
 #include "bench/reports/formats.h"
 #include "bench/reports/text.h"
 #include "transports/world/backend.h"
@@ -29,12 +30,31 @@ std::string half_row(const Record* record) {
                      shown.algbw_GBps, shown.busbw_GBps, wrong < 0 ? "N/A" : std::to_string(wrong));
 }
 
-/// What one table of nccl-tests holds constant.
-using TableKey = std::tuple<std::string, std::string, int, bool, bool>;
+/// What one table of nccl-tests holds constant: all but the size and the place.
+std::string table_key(Case point) {
+  point.bytes = {};
+  point.in_place = true;
+  return to_json(point);
+}
 
-TableKey table_key(const Case& point) {
-  return {point.algorithm, point.backend + point.transport, point.workers, point.isolate,
-          point.private_buffers};
+/// What nccl-tests gives to the call: of collectives with shares the elements of one.
+std::int64_t called_count(const Case& point) {
+  return element_count(point) / (has_shares(point.collective) ? group_size(point) : 1);
+}
+
+std::string_view operator_name(const Case& point) {
+  return adds(point.collective) ? to_string(point.op) : "none";
+}
+
+/// "all-gather, groups 2x4": what the table is of beside an all-reduce of all, led by commas.
+std::string collective_text(const Case& point) {
+  std::string text;
+  if (point.collective != CollectiveKind::all_reduce) {
+    text += fmt::format(", {}", to_string(point.collective));
+  }
+  if (!point.groups.empty()) text += ", groups " + point.groups;
+  if (!point.counts.empty()) text += ", counts " + point.counts;
+  return text;
 }
 
 /// The rows of one size: out of place, in place.
@@ -70,7 +90,7 @@ class NcclReporter final : public Reporter {
   void record(const Record& record) override {
     const auto [found, is_new] = tables_.try_emplace(table_key(record.point));
     if (is_new) {
-      order_.push_back(table_key(record.point));
+      order_.push_back(found->first);
       found->second.point = record.point;
     }
     SizeRow& row = found->second.rows[record.point.bytes.count];
@@ -81,7 +101,7 @@ class NcclReporter final : public Reporter {
   }
 
   void end(const RunSummary& /*summary*/) override {
-    for (const TableKey& key : order_) print(tables_.at(key));
+    for (const std::string& key : order_) print(tables_.at(key));
     out_ << std::flush;
   }
 
@@ -97,9 +117,10 @@ class NcclReporter final : public Reporter {
         const auto* out = cycle < row.out_of_place.size() ? &row.out_of_place[cycle] : nullptr;
         const auto* in = cycle < row.in_place.size() ? &row.in_place[cycle] : nullptr;
         const Case& point = (out == nullptr ? in : out)->point;
-        out_ << fmt::format("{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n", bytes,
-                            element_count(point), nccl_type_name(point.type), to_string(point.op),
-                            -1, half_row(out), half_row(in));
+        out_ << fmt::format("{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n", bytes, called_count(point),
+                            nccl_type_name(point.type), operator_name(point),
+                            has_root(point.collective) ? point.root : -1, half_row(out),
+                            half_row(in));
         for (const Record* half : {out, in}) {
           if (half == nullptr || !figures(*half).valid) continue;
           bandwidth += figures(*half).busbw_GBps;
@@ -120,10 +141,11 @@ class NcclReporter final : public Reporter {
                              : 1;
     const std::string step = by_step ? fmt::format("{}(bytes)", sizes_[1] - sizes_[0])
                                      : fmt::format("{:.3g}(factor)", ratio);
-    out_ << (source_.empty() ? fmt::format("# collbench {}: {} on {}, {} workers\n", version_,
-                                           point.algorithm, point.backend, point.workers)
-                             : fmt::format("# {}: {} {}, {} ranks\n", source_, point.backend,
-                                           point.algorithm, point.workers));
+    out_ << (source_.empty() ? fmt::format("# collbench {}: {} on {}, {} workers", version_,
+                                           point.algorithm, backend_name(point), point.workers)
+                             : fmt::format("# {}: {} {}, {} ranks", source_, backend_name(point),
+                                           point.algorithm, point.workers))
+         << collective_text(point) << '\n';
     out_ << fmt::format(
         "# nThread {} nGpus 0 minBytes {} maxBytes {} step: {} warmup iters: {} iters: {} "
         "agg iters: 1 validation: {} graph: 0\n#\n# Using devices\n",
@@ -149,8 +171,8 @@ class NcclReporter final : public Reporter {
   std::string version_;
   std::string source_;  // of records that are another benchmark's table
   std::vector<std::int64_t> sizes_;
-  std::vector<TableKey> order_;
-  std::map<TableKey, SizeTable> tables_;
+  std::vector<std::string> order_;
+  std::map<std::string, SizeTable> tables_;
 };
 
 }  // namespace

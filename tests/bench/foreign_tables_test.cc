@@ -1,12 +1,17 @@
 #include "bench/foreign/foreign_tables.h"
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/bench/report_records.h"
 #include "tests/core/refusal.h"
 
+#include "bench/records/report.h"
 #include "bench/reports/text.h"
 #include "core/error.h"
 #include "heuristics/calibration/calibration.h"
@@ -236,6 +241,85 @@ TEST(ForeignTablesTest, OurOwnNcclTableComesBackAsOurs) {
   EXPECT_EQ(table.times[1].library, "grpc");
   EXPECT_EQ(table.times[1].scale.ranks, 1);
   EXPECT_EQ(table.times[1].wrong, -1);
+}
+
+/// What a reporter of ours writes, read as another's table.
+RecordFile read_back(const std::string& format, const std::vector<Record>& records) {
+  std::ostringstream text;
+  play(*reporter_of(format, text), records, {});
+  return to_records(read_foreign(text.str(), "file"));
+}
+
+TEST(ForeignTablesTest, OurOwnTablesComeBackAsTheirCases) {
+  std::vector<Record> records(6, scripted_record("ring", 4, {4096}, 5000));
+  records[1].point.collective = CollectiveKind::all_gather;
+  records[1].point.backend = "grpc";
+  records[1].point.transport = "tcp";
+  records[2].point.groups = "0,2;1,3";
+  records[2].point.isolate = true;
+  records[3].point.collective = CollectiveKind::reduce;
+  records[3].point.root = 2;
+  records[3].point.type = DataType::f64;
+  records[3].point.op = ReduceOp::max;
+  records[3].point.in_place = false;
+  records[4].point.collective = CollectiveKind::reduce_scatter;
+  records[4].point.counts = "1,0,3,1020";
+  records[5].point.checksum = true;
+  records[5].point.inject = "delay:time=1.5ms:every=1,drop:rank=1:message=9";
+  for (const char* format : {"csv", "gbench"}) {
+    const RecordFile back = read_back(format, records);
+    ASSERT_EQ(back.records.size(), records.size()) << format;
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      EXPECT_EQ(case_name(back.records[i].point), case_name(records[i].point)) << format;
+      EXPECT_DOUBLE_EQ(figures(back.records[i]).busbw_GBps, figures(records[i]).busbw_GBps);
+    }
+    EXPECT_EQ(back.records[5].point.inject, records[5].point.inject) << format;
+    EXPECT_EQ(back.records[1].point.transport, "tcp") << format;
+    EXPECT_EQ(back.records[0].point.statistic, "median") << format;
+  }
+}
+
+TEST(ForeignTablesTest, AWrongResultInOurCsvIsWrong) {
+  std::vector<Record> records(3, scripted_record("ring", 4, {4096}, 5000));
+  records[1].measurement.wrong = 2;
+  records[2].measurement.replicas_identical = false;
+  const RecordFile back = read_back("csv", records);
+  EXPECT_EQ(back.records[0].measurement.wrong, 0);
+  EXPECT_EQ(back.records[1].measurement.wrong, 2);
+  EXPECT_FALSE(is_right(back.records[2]));
+}
+
+TEST(ForeignTablesTest, OurNcclTablesOfOtherCollectivesComeBackAsTheirs) {
+  std::vector<Record> records(4, scripted_record("ring", 4, {4096}, 5'000'000));
+  records[1].point.collective = CollectiveKind::all_gather;
+  records[2].point.collective = CollectiveKind::broadcast;
+  records[2].point.root = 3;
+  records[3].point.groups = "2x2";
+  const RecordFile back = read_back("nccl", records);
+  ASSERT_EQ(back.records.size(), 4U);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    EXPECT_EQ(case_name(back.records[i].point), case_name(records[i].point));
+  }
+}
+
+TEST(ForeignTablesTest, RowsOfNcclTestsWithoutAnOperatorAreLeftOut) {
+  const std::string row = "  8  1  float  none  -1  21.05  0.00  0.00  0  20.46  0.00  0.00  0\n";
+  const MeasuredTable table = read_foreign(nccl_text + row, "file");
+  EXPECT_EQ(table.times.size(), 3U);
+  EXPECT_THAT(table.notes, testing::Contains(HasSubstr("left out: 1 rows without an operator")));
+  EXPECT_THAT(refusal_of_foreign("# algbw busbw\n" + row, {.ranks = 2}),
+              HasSubstr("left out: 1 rows without an operator"));
+}
+
+TEST(ForeignTablesTest, AFolderWithoutATableSaysWhyItsFirstFileIsNone) {
+  const std::string folder = testing::TempDir() + "/tables-without-ranks";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/1.txt") << "# OSU MPI Allreduce Latency Test v7.4\n"
+                                      "# Size       Avg Latency(us)\n4   1.50\n";
+  std::vector<std::string> notes;
+  EXPECT_THAT(refusal([&] { read_as_records(folder, notes); }),
+              HasSubstr("how many ranks is not said in it"));
+  std::filesystem::remove_all(folder);
 }
 
 TEST(ForeignTablesTest, WhatATableDoesNotSayIsNotShown) {

@@ -83,6 +83,32 @@ TEST(NcclReporterTest, CountsWrongElementsAsFailed) {
   EXPECT_THAT(nccl_table({record}), HasSubstr("# Out of bounds values : 3 FAILED"));
 }
 
+TEST(NcclReporterTest, PutsOnlyCasesThatDifferInSizeAndPlaceIntoOneTable) {
+  const Record record = scripted_record("ring", 4, {4096}, 5000);
+  for (const auto change : std::initializer_list<void (*)(Case&)>{
+           [](Case& c) { c.type = DataType::f64; }, [](Case& c) { c.op = ReduceOp::max; },
+           [](Case& c) { c.collective = CollectiveKind::broadcast; },
+           [](Case& c) { c.groups = "2x2"; }, [](Case& c) { c.checksum = true; }}) {
+    Record other = out_of_place(record);
+    change(other.point);
+    const std::string text = nccl_table({record, other});
+    EXPECT_NE(text.find("# Avg bus bandwidth"), text.rfind("# Avg bus bandwidth")) << text;
+  }
+}
+
+TEST(NcclReporterTest, OtherCollectivesAreCountedAsNcclTestsDoes) {
+  Record gather = scripted_record("ring", 4, {4096}, 5000);
+  gather.point.collective = CollectiveKind::all_gather;
+  const std::string text = nccl_table({gather});
+  EXPECT_THAT(text, HasSubstr("ring on shm, 4 workers, all-gather\n"));
+  EXPECT_THAT(text, HasSubstr("        4096           256     float    none      -1  "));
+  Record reduce = gather;
+  reduce.point.collective = CollectiveKind::reduce;
+  reduce.point.root = 2;
+  EXPECT_THAT(nccl_table({reduce}),
+              HasSubstr("        4096          1024     float     sum       2  "));
+}
+
 TEST(NcclReporterTest, GivesEachAlgorithmItsOwnTable) {
   const std::string text = nccl_table(
       {scripted_record("ring", 2, {1024}, 5000), scripted_record("tree", 2, {1024}, 7000)});
