@@ -289,8 +289,11 @@ void require_sound(const RecordFile& file, const std::string& name) {
       check(sample > 0 || measured.exact, fmt::format("has a sample of {} ns", sample));
     }
     check(!measured.exact || measured.exact->time.count() >= 0, "has a time below zero");
-    check(seen.insert(measured.exact ? key : to_json(record)).second,
-          measured.exact ? "is simulated twice" : "has the same record twice");
+    // Another benchmark's table does not say when, and its rounded figures may well be equal.
+    if (measured.exact || !record.started.empty()) {
+      check(seen.insert(measured.exact ? key : to_json(record)).second,
+            measured.exact ? "is simulated twice" : "has the same record twice");
+    }
     if (!cycle.insert(key).second) last_cycle = std::exchange(cycle, {key});
     check(last_cycle.empty() || last_cycle.count(key) > 0,
           "comes only after others came twice: these are not one run's records");

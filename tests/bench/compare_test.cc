@@ -214,6 +214,14 @@ std::string with(std::string text, const std::string& from, const std::string& t
   return text.replace(text.find(from), from.size(), to);
 }
 
+// Rounded to two decimals, eight runs have many a figure in common.
+TEST(CompareTimed, EqualFiguresOfATableThatDoesNotSayWhenAreRounds) {
+  RecordFile file = file_of({timed(2, 1500, ""), timed(2, 1510, ""), timed(2, 1500, "")});
+  EXPECT_NO_THROW(require_sound(file, "base"));
+  for (Record& record : file.records) record.started = "2026-11-21T10:00:10Z";
+  EXPECT_THAT(refusal([&] { require_sound(file, "base"); }), HasSubstr("the same record twice"));
+}
+
 TEST(CompareRefuses, OtherUnitsAndWhatIsNoNumberByPlace) {
   const std::string head = environment_line({{"host", "one"}}) + "\n";
   const std::string good = to_json(timed(2, 5, "a"));
