@@ -76,6 +76,20 @@ Seconds since_start() {
 
 using MeasureRounds = std::function<std::optional<RecordFile>(const AbTask&)>;
 
+/// Refuses thresholds that would hold for no case of what the commands print.
+TimesRequest times_request_of(const Settings& settings, const GateRule& rule) {
+  const TimesRequest request = parse_times_request(settings.label("read"), settings.text("read"));
+  for (const CaseThreshold& exception : rule.exceptions) {
+    for (const FilterTerm& term : exception.terms) {
+      require(term.key == "algo" || (term.key == "bytes" && request.format->has_sizes),
+              fmt::format("--threshold-for: '{}': a case of {} has no '{}', only a name (algo){}",
+                          exception.filter, request.format->name, term.key,
+                          request.format->has_sizes ? " and a size (bytes)" : ""));
+    }
+  }
+  return request;
+}
+
 /// Runs either two builds of collbench or two commands.
 MeasureRounds rounds_of(const Settings& settings, const AbPlan& plan) {
   const Seconds timeout = settings.duration("timeout");
@@ -91,8 +105,7 @@ MeasureRounds rounds_of(const Settings& settings, const AbPlan& plan) {
           "arguments behind -- are for collbench: with --read they belong into --base and --head");
   const auto runner = std::make_shared<AbCommandRunner>(
       AbCommands{settings.text("base"), settings.text("head"),
-                 parse_times_request(settings.label("read"), settings.text("read")), timeout,
-                 plan.seed},
+                 times_request_of(settings, plan.rule), timeout, plan.seed},
       stop_signal_name);
   return [runner](const AbTask& task) { return runner->measure(task); };
 }

@@ -40,7 +40,8 @@ void add_rows(const MeasuredTable& table, const std::string& title, std::vector<
     }
     all.push_back({fmt::format("{}/{}/{}/{}{}", title, row.bytes.count, to_string(row.type),
                                to_string(row.op), row.in_place ? "/in-place" : ""),
-                   {row.time.count() * 1e9}});
+                   {row.time.count() * 1e9},
+                   row.bytes});
   }
 }
 
@@ -69,7 +70,8 @@ std::vector<NamedTimes> read_mpi_times(std::string_view text, const TimesColumns
         throw WrongResult(fmt::format("{}: the result of {} at {} is wrong", place, test.title,
                                       to_string(row.bytes)));
       }
-      all.push_back({fmt::format("{}/{}", test.title, row.bytes.count), {row.time.count() * 1e9}});
+      all.push_back(
+          {fmt::format("{}/{}", test.title, row.bytes.count), {row.time.count() * 1e9}, row.bytes});
     }
   }
   require(!all.empty(), place + ": no table of the OSU or Intel MPI Benchmarks with times in it");
@@ -171,12 +173,12 @@ std::vector<NamedTimes> read_csv_times(std::string_view text, const TimesColumns
 }
 
 constexpr std::array<TimesFormat, 6> times_rows = {{
-    {"nccl-tests", "mean", false, read_nccl_times},
-    {"osu", "mean", false, read_mpi_times},
-    {"imb", "mean", false, read_mpi_times},
-    {"gbench", "mean", false, read_gbench_times},
-    {"hyperfine", "", false, read_hyperfine_times},
-    {"csv", "", true, read_csv_times},
+    {"nccl-tests", "mean", false, true, read_nccl_times},
+    {"osu", "mean", false, true, read_mpi_times},
+    {"imb", "mean", false, true, read_mpi_times},
+    {"gbench", "mean", false, false, read_gbench_times},
+    {"hyperfine", "", false, false, read_hyperfine_times},
+    {"csv", "", true, false, read_csv_times},
 }};
 
 }  // namespace
@@ -207,7 +209,7 @@ std::vector<NamedTimes> read_named_times(const TimesRequest& request, std::strin
     one.name = printable(trimmed(one.name));
     require(!one.name.empty(), place + ": a case without a name");
     const auto [found, is_new] = seen.try_emplace(one.name, joined.size());
-    if (is_new) joined.push_back({one.name, {}});
+    if (is_new) joined.push_back({one.name, {}, one.bytes});
     for (const double ns : one.ns) {
       joined[found->second].ns.push_back(checked_ns(ns, one.name, place));
     }

@@ -2,12 +2,14 @@
 // compares any two programs whose output names what it timed.
 //
 // Unlike the tables of foreign_tables.h, which become measurements of an all-reduce, these need no
-// size, rank or operator: a name is all that a case has.
+// rank or operator: a name is all that a case has, and with some formats a size.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/units.h"
 
 namespace collbench {
 
@@ -15,12 +17,14 @@ namespace collbench {
 struct NamedTimes {
   std::string name;
   std::vector<double> ns;
+  Bytes bytes{};  // of the vector; 0: not known
 };
 
 struct TimesFormat {
   std::string_view name;       // "osu"
   std::string_view statistic;  // what one time is: "mean"; empty: a sample
   bool takes_columns = false;  // "csv:name,value"
+  bool has_sizes = false;      // NamedTimes::bytes
   /// `place` leads messages. `columns` are of the request.
   std::vector<NamedTimes> (*read)(std::string_view text, const std::vector<std::string>& columns,
                                   const std::string& place);

@@ -67,7 +67,14 @@ bool holds(std::int64_t left, std::string_view comparison, std::int64_t right) {
   return left == right;
 }
 
+/// Another benchmark's case has a name and perhaps a size.
+bool has_field(const Case& point, std::string_view key) {
+  if (!point.backend.empty() || key == "algo") return true;
+  return key == "bytes" && point.bytes.count > 0;
+}
+
 bool matches_value(const FilterTerm& term, const std::string& value, const Case& point) {
+  if (!has_field(point, term.key)) return false;
   if (term.key == "workers") return holds(point.workers, term.comparison, number("workers", value));
   if (term.key == "bytes") return holds(point.bytes.count, term.comparison, number("bytes", value));
   if (term.key == "backend") return point.backend == value;

@@ -25,7 +25,7 @@ struct FilterTerm {
 /// that its key cannot have.
 std::vector<FilterTerm> parse_filter(std::string_view text);
 
-/// Whether all terms hold for a case.
+/// Whether all terms hold for a case. None holds of what the case does not have.
 bool matches(const std::vector<FilterTerm>& filter, const Case& point);
 
 }  // namespace collbench

@@ -68,6 +68,7 @@ RecordFile AbCommandRunner::records_of(const std::vector<NamedTimes>& cases,
     record.point.algorithm = one.name;
     record.point.calls = calls;
     record.point.workers = 1;
+    record.point.bytes = one.bytes;
     record.point.statistic = commands_.read.format->statistic;
     record.algorithm_chosen = record.point.algorithm;
     record.started = now_utc();

@@ -37,6 +37,7 @@ TEST(NamedTimesTest, TablesOfOsuAreToldApartByTheirTitlesWithoutTheVersion) {
       "# Size       Avg Latency(us)   Min Latency(us)\n4   0.75  0.5\n";
   const auto cases = read("osu", text);
   ASSERT_EQ(cases.size(), 3U);
+  EXPECT_EQ(cases[1].bytes, Bytes{8});
   EXPECT_EQ(cases[0].name, "OSU MPI Allreduce Latency Test/4");
   EXPECT_THAT(cases[1].ns, ElementsAre(2250));
   EXPECT_EQ(cases[2].name, "OSU MPI Broadcast Latency Test/4");

@@ -188,6 +188,18 @@ TEST(CaseFilterTest, KeepsCasesForWhichAllTermsHold) {
   EXPECT_FALSE(keeps("place:out"));
 }
 
+TEST(CaseFilterTest, NoTermHoldsOfWhatACaseOfAnotherBenchmarkDoesNotHave) {
+  Case point;
+  point.algorithm = "sort";
+  for (const char* filter : {"bytes<=4K", "workers:2", "type:f32", "op:sum", "place:in"}) {
+    EXPECT_FALSE(matches(parse_filter(filter), point)) << filter;
+  }
+  EXPECT_TRUE(matches(parse_filter("algo:sort"), point));
+  point.bytes = Bytes{1 << 20};
+  EXPECT_FALSE(matches(parse_filter("bytes<=4K"), point));
+  EXPECT_TRUE(matches(parse_filter("bytes>4K"), point));
+}
+
 TEST(CaseFilterTest, RefusesTermsThatCannotBeMeant) {
   for (const char* text :
        {"ring", "algo:", "algos:ring", "workers:many", "bytes>=big", "workers:(2|", "workers:()",
