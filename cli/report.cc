@@ -1,7 +1,9 @@
 // `collbench report`: records and comparisons that were made before, in every form that people and
 // programs read.
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -74,6 +76,7 @@ std::span<const OptionRow> report_rows() {
 /// left beside their records (traces, tables of links).
 struct ReportInputs : HtmlReport {
   std::optional<Comparison> compared;
+  std::vector<std::string> left_out;  // of tables, and files that are none
 
   /// The records of all files, in their order.
   std::vector<Record> records() const {
@@ -81,6 +84,13 @@ struct ReportInputs : HtmlReport {
     for (const ReportSource& source : sources) {
       all.insert(all.end(), source.file.records.begin(), source.file.records.end());
     }
+    return all;
+  }
+
+  /// That of all files, whose values may differ.
+  Environment environment() const {
+    Environment all;
+    for (const ReportSource& source : sources) add_environment(source.file.environment, all);
     return all;
   }
 };
@@ -95,6 +105,7 @@ bool is_comparison(const std::string& text) {
 void add_table(const MeasuredTable& table, ReportInputs& inputs) {
   const std::string name = std::filesystem::path(table.name).filename().string();
   inputs.sources.push_back({name, to_records(table)});
+  std::ranges::copy(table.notes, std::back_inserter(inputs.left_out));
   for (Diagnosis& each : diagnoses_where_known(table)) inputs.diagnoses.push_back(std::move(each));
 }
 
@@ -102,8 +113,9 @@ void add_table(const MeasuredTable& table, ReportInputs& inputs) {
 void add_tables(const std::string& path, ReportInputs& inputs) {
   std::vector<std::string> skipped;
   const std::vector<MeasuredTable> tables = read_tables(path, skipped);
-  require(!tables.empty(), "neither records, nor a comparison, nor a table of another benchmark");
+  require(!tables.empty(), no_table_text(skipped));
   for (const MeasuredTable& table : tables) add_table(table, inputs);
+  for (const std::string& reason : skipped) inputs.left_out.push_back("left out: " + reason);
 }
 
 /// A table of links is the network of the trace before it, if its hosts are there.
@@ -195,7 +207,7 @@ void write_records(const ReportFormat& format, std::ostream& out, const ReportIn
   options.sampling = sampling_of(inputs);
   std::ostringstream text;
   const std::unique_ptr<Reporter> reporter = format.records(text, options);
-  show_records({reporter.get()}, inputs.sources.front().file.environment, inputs.records());
+  show_records({reporter.get()}, inputs.environment(), inputs.records());
   // A comment on a pull request has a limit.
   out << (format.name == "markdown" ? fitted_markdown(text.str(), most_comment_bytes) : text.str());
 }
@@ -226,8 +238,10 @@ void write_reports(const Outputs& outputs, const ReportInputs& inputs) {
   if (!outputs.console.empty()) write(outputs.console, "-");
 }
 
-/// Warns on standard error of tables from an unhealthy system, whose figures say little else.
-void warn_of_faults(const ReportInputs& inputs) {
+/// Says on standard error what is not shown of the tables, and warns of those from an unhealthy
+/// system, whose figures say little else.
+void warn_of_tables(const ReportInputs& inputs) {
+  for (const std::string& note : inputs.left_out) std::cerr << "note: " << note << '\n';
   for (const Diagnosis& each : inputs.diagnoses) {
     if (!each.healthy) std::cerr << "note: " << diagnosis_hint(each) << '\n';
   }
@@ -307,7 +321,7 @@ int report_command(const Settings& settings) {
     if (settings.given(option)) write_plot(option, settings.text(option), inputs.records());
   }
   if (!settings.flag("quiet")) {
-    warn_of_faults(inputs);
+    warn_of_tables(inputs);
     annotate(inputs);
   }
   const std::vector<Record> records = inputs.records();

@@ -114,6 +114,10 @@ void order_simulated(std::vector<Record>& records) {
 SweepFile::SweepFile(const std::string& path, const Environment& environment, bool fresh) {
   const Descriptor before = locked_file(path);  // of the file that is replaced, until it is
   if (!fresh && std::filesystem::file_size(path) > 0) records_ = read_records(path).records;
+  for (const Record& record : records_) {
+    require(!record.point.simulated.topology.empty(),
+            fmt::format("'{}' has records of a run, not of a sweep; name another --output", path));
+  }
   const std::string unfinished = path + ".unfinished";
   log_.emplace(unfinished, environment);
   lock_ = locked_file(unfinished);
@@ -168,11 +172,7 @@ RecordFile merge_records(const std::vector<std::string>& paths) {
   std::map<std::string, std::pair<std::size_t, std::string>> seen;  // case: its place and file
   for (const std::string& path : paths) {
     RecordFile file = read_records(path);
-    for (const auto& [key, value] : file.environment) {
-      std::string& kept = merged.environment[key];
-      if (kept.empty()) kept = value;
-      if (kept != value && kept.find(value) == std::string::npos) kept += "; " + value;
-    }
+    add_environment(file.environment, merged.environment);
     for (Record& record : file.records) {
       if (record.measurement.exact) {
         const auto [found, is_new] =

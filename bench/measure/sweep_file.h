@@ -17,7 +17,7 @@ class SweepFile {
  public:
   /// Keeps the records of an existing file unless `fresh`; a last line cut short is dropped.
   /// Throws Unavailable if it cannot be written or another process fills it, InvalidArgument if it
-  /// is no file of records.
+  /// is no file of records, or has measured ones.
   SweepFile(const std::string& path, const Environment& environment, bool fresh);
 
   /// Whether the file holds a record of exactly this case.

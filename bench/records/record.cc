@@ -55,6 +55,15 @@ std::string value_of(const Environment& environment, const std::string& key,
   return found == environment.end() ? otherwise : found->second;
 }
 
+void add_environment(const Environment& more, Environment& all) {
+  for (const auto& [key, value] : more) {
+    std::string& kept = all[key];
+    if (kept.empty()) kept = value;
+    const bool is_known = ("; " + kept + "; ").find("; " + value + "; ") != std::string::npos;
+    if (!is_known && !value.empty()) kept += "; " + value;
+  }
+}
+
 Summary summarize(const std::vector<std::int64_t>& samples_ns) {
   return summary_of({samples_ns.begin(), samples_ns.end()});
 }

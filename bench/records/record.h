@@ -65,6 +65,9 @@ using Environment = std::map<std::string, std::string>;
 std::string value_of(const Environment& environment, const std::string& key,
                      const std::string& otherwise = "unknown");
 
+/// Adds the values of `more` to those of other files in `all`: where they differ, "vm; other".
+void add_environment(const Environment& more, Environment& all);
+
 struct Record {
   Case point;
   std::string algorithm_chosen;  // differs from which.algorithm for "auto"
@@ -84,7 +87,8 @@ struct Summary {
   double p75_ns = 0;
   double p95_ns = 0;
   double p99_ns = 0;
-  double interval_low_ns = 0;  // 95 % interval of the median by order statistics
+  double interval_low_ns = 0;  // 95 % interval of the median by order statistics; of n below 6 the
+                               // extremes, which enclose it with less
   double interval_high_ns = 0;
 };
 /// Quantiles by linear interpolation (Hyndman and Fan 1996, type 7, as NumPy's default). The

@@ -118,6 +118,32 @@ TEST_F(ReportTest, ARecordFileComesBackAsItWas) {
   EXPECT_EQ(after, before);
 }
 
+TEST_F(ReportTest, RecordsOfTwoMachinesKeepBothEnvironments) {
+  const CommandOutcome moved = program("python3", {"-c",
+                                                   "import json\n"
+                                                   "file = json.load(open('real.json'))\n"
+                                                   "del file['crc32c']\n"
+                                                   "file['environment']['host'] = 'other'\n"
+                                                   "json.dump(file, open('other.json', 'w'))\n"});
+  ASSERT_EQ(moved.code, 0) << moved.err;
+  const CommandOutcome both = report({"real.json", "other.json", "--json", "both.json"});
+  ASSERT_EQ(both.code, 0) << both.err;
+  const auto file = parse_json<nlohmann::json>(folder_->read("both.json"));
+  EXPECT_THAT(file["environment"]["host"].get<std::string>(), HasSubstr("; other"));
+  EXPECT_THAT(report({"real.json", "other.json"}).out, HasSubstr("; other: "));
+}
+
+TEST_F(ReportTest, WhatIsLeftOutOfATableIsSaid) {
+  folder_->write("two.txt",
+                 "# OSU MPI Allreduce Latency Test v7.4\n# Size       Avg Latency(us)\n4   1.50\n"
+                 "# OSU MPI Broadcast Latency Test v7.4\n# Size       Avg Latency(us)\n4   0.75\n");
+  const CommandOutcome shown = report({"two.txt,ranks=4"});
+  EXPECT_EQ(shown.code, 0);
+  EXPECT_THAT(shown.err,
+              HasSubstr("note: two.txt: left out: 1 times of 'OSU MPI Broadcast Latency Test'"));
+  EXPECT_EQ(report({"two.txt,ranks=4", "--quiet"}).err, "");
+}
+
 TEST_F(ReportTest, CsvIsReadByPython) {
   ASSERT_EQ(report({"real.json", "--csv", "out.csv"}).code, 0);
   const CommandOutcome read =

@@ -62,6 +62,17 @@ class SweepTest : public testing::Test {
   RunFolder folder_;
 };
 
+TEST_F(SweepTest, AFileOfARunIsNotFilled) {
+  ASSERT_EQ(
+      invoke(folder_, {"-A", "ring", "-b", "1K", "-e", "1K", "-n", "5", "--json", "run.json"}).code,
+      0);
+  const std::string before = folder_.read("run.json");
+  const CommandOutcome refused = sweep({"small.toml", "-o", "run.json"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("'run.json' has records of a run, not of a sweep"));
+  EXPECT_EQ(folder_.read("run.json"), before);
+}
+
 TEST_F(SweepTest, TheRecordsDoNotDependOnTheNumberOfProcesses) {
   ASSERT_EQ(sweep({"small.toml", "-o", "one.jsonl", "-j", "1"}).code, 0);
   ASSERT_EQ(sweep({"small.toml", "-o", "three.jsonl", "-j", "3"}).code, 0);
