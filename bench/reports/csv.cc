@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/records/case_fields.h"
 #include "bench/reports/formats.h"
 #include "bench/reports/text.h"
 
@@ -35,6 +36,7 @@ constexpr std::string_view simulated_columns =
     ",topology,collective,posting,mapping,protocol,engine,exact_us,rounds,messages";
 constexpr std::string_view collective_columns = ",collective,root";
 constexpr std::string_view stated_columns = ",statistic,time_us";
+constexpr std::string_view asked_columns[] = {"groups", "counts", "checksum", "inject", "devices"};
 constexpr std::string_view sample_columns = ",sample,latency_us,skew_us";
 
 std::string case_cells(const Record& record) {
@@ -62,6 +64,26 @@ std::string collective_cells(const Case& point) {
   return fmt::format(",{},{}", to_string(point.collective), point.root);
 }
 
+std::string asked_cell(const JsonField<Case>& field, const Case& point) {
+  const auto* const is_set = std::get_if<bool Case::*>(&field.member);
+  if (is_set != nullptr) return fmt::format(",{}", point.**is_set);
+  return "," + csv_quoted(field_text(field, point));
+}
+
+/// The fields of a case that have columns where a case has them.
+std::vector<JsonField<Case>> asked_fields(const std::vector<Case>& cases) {
+  static const Case usual;
+  std::vector<JsonField<Case>> fields;
+  for (const JsonField<Case>& field : case_fields()) {
+    const bool is_asked = std::ranges::any_of(cases, [&](const Case& point) {
+      return field_text(field, point) != field_text(field, usual);
+    });
+    const bool has_column = std::ranges::find(asked_columns, field.key) != std::end(asked_columns);
+    if (has_column && is_asked) fields.push_back(field);
+  }
+  return fields;
+}
+
 bool all_simulated(const std::vector<Case>& cases) {
   return std::none_of(cases.begin(), cases.end(),
                       [](const Case& point) { return point.simulated.topology.empty(); });
@@ -76,13 +98,14 @@ class CsvReporter final : public Reporter {
     simulated_ = all_simulated(cases) && !raw_samples_;
     stated_ = !raw_samples_ &&
               std::ranges::any_of(cases, [](const Case& one) { return !one.statistic.empty(); });
-    others_ = !simulated_ && !raw_samples_ && std::ranges::any_of(cases, [](const Case& one) {
+    others_ = !simulated_ && std::ranges::any_of(cases, [](const Case& one) {
       return one.collective != CollectiveKind::all_reduce;
     });
+    asked_ = asked_fields(cases);
     out_ << case_columns << (raw_samples_ ? sample_columns : statistics_columns)
-         << (simulated_ ? simulated_columns : "") << (others_ ? collective_columns : "")
-         << (stated_ ? stated_columns : "") << '\n'
-         << std::flush;
+         << (simulated_ ? simulated_columns : "") << (others_ ? collective_columns : "");
+    for (const JsonField<Case>& field : asked_) out_ << ',' << field.key;
+    out_ << (stated_ ? stated_columns : "") << '\n' << std::flush;
   }
 
   void record(const Record& record) override {
@@ -95,6 +118,12 @@ class CsvReporter final : public Reporter {
   }
 
  private:
+  std::string asked_cells(const Case& point) const {
+    std::string cells = others_ ? collective_cells(point) : "";
+    for (const JsonField<Case>& field : asked_) cells += asked_cell(field, point);
+    return cells;
+  }
+
   void write_samples(const Record& record) {
     const Measurement& measured = record.measurement;
     for (std::size_t i = 0; i < measured.latency_ns.size(); ++i) {
@@ -102,8 +131,9 @@ class CsvReporter final : public Reporter {
           i < measured.skew_ns.size()
               ? fmt::format("{:.3f}", static_cast<double>(measured.skew_ns[i]) / 1e3)
               : std::string();
-      out_ << fmt::format("{},{},{:.3f},{}\n", case_cells(record), i,
-                          static_cast<double>(measured.latency_ns[i]) / 1e3, skew);
+      out_ << fmt::format("{},{},{:.3f},{}{}\n", case_cells(record), i,
+                          static_cast<double>(measured.latency_ns[i]) / 1e3, skew,
+                          asked_cells(record.point));
     }
   }
 
@@ -126,16 +156,17 @@ class CsvReporter final : public Reporter {
          << ',' << (wrong < 0 ? "" : std::to_string(wrong)) << ','
          << (wrong < 0 ? "" : (record.measurement.replicas_identical ? "true" : "false")) << ','
          << csv_quoted(record.skipped) << (simulated_ ? simulated_cells(record) : "")
-         << (others_ ? collective_cells(record.point) : "")
+         << asked_cells(record.point)
          << (stated_ ? fmt::format(",{},{:.3f}", record.point.statistic, shown.time_us) : "")
          << '\n';
   }
 
   std::ostream& out_;
   bool raw_samples_;
-  bool simulated_ = false;  // every case is; then there are columns for it
-  bool others_ = false;     // some are no all-reduces; then there are columns for it
-  bool stated_ = false;     // some are another benchmark's; then there are columns for them
+  bool simulated_ = false;              // every case is; then there are columns for it
+  bool others_ = false;                 // some are no all-reduces; then there are columns for it
+  std::vector<JsonField<Case>> asked_;  // each of some case; then there are columns for them
+  bool stated_ = false;  // some are another benchmark's; then there are columns for them
 };
 
 }  // namespace

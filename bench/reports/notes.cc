@@ -43,6 +43,19 @@ std::string place_text(const std::vector<Case>& cases) {
   return cases.front().in_place ? "in place" : "out of place";
 }
 
+/// "  groups=2x2  checksum=yes": what else was asked for and is the same in all cases.
+std::string asked_text(const std::vector<Case>& cases) {
+  std::string text;
+  for (const std::string_view name : {"root", "groups", "counts", "checksum", "inject"}) {
+    const Column column = table_columns({std::string(name)}, cases, false).front();
+    const auto values = distinct(cases, column.words);
+    if (values.size() == 1 && !values.front().empty()) {
+      text += fmt::format("  {}={}", name, values.front());
+    }
+  }
+  return text;
+}
+
 std::vector<std::string> simulated_heading(const Environment& environment,
                                            const std::vector<Case>& cases) {
   const Case& first = cases.front();
@@ -50,12 +63,12 @@ std::vector<std::string> simulated_heading(const Environment& environment,
     return fmt::format("{}", fmt::join(distinct(cases, get), ","));
   };
   return {fmt::format(
-      "collbench {}  simulated {}  algo={}  topo={}  workers={}  dtype={}",
+      "collbench {}  simulated {}  algo={}  topo={}  workers={}  dtype={}{}",
       value_of(environment, "version"),
       values([](const Case& c) { return std::string(to_string(c.collective)); }),
       values([](const Case& c) { return c.algorithm; }),
       fmt::join(distinct(cases, [](const Case& c) { return c.simulated.topology; }), "; "),
-      values([](const Case& c) { return c.workers; }), to_string(first.type))};
+      values([](const Case& c) { return c.workers; }), to_string(first.type), asked_text(cases))};
 }
 
 // "allreduce", as benchmarks of one collective are called, or the names of several.
@@ -78,17 +91,17 @@ std::vector<std::string> run_heading(const Environment& environment,
   std::string backend = fmt::format("{}", fmt::join(backends, ","));
   if (backends.size() == 1) backend += backend_meaning(cases.front());
   const Case& first = cases.front();
-  const std::string source = value_of(environment, "source", "");
+  const std::string source = first.statistic.empty() ? "" : value_of(environment, "source", "");
   std::vector<std::string> lines;
   lines.push_back(
-      fmt::format("{}  {}  algo={}  backend={}  workers={}  dtype={}  op={}  {}",
+      fmt::format("{}  {}  algo={}  backend={}  workers={}  dtype={}  op={}  {}{}",
                   source.empty() ? "collbench " + value_of(environment, "version") : source,
                   collectives_of(cases),
                   fmt::join(distinct(cases, [](const Case& c) { return c.algorithm; }), ","),
                   backend, fmt::join(workers, ","),
                   fmt::join(distinct(cases, [](const Case& c) { return to_string(c.type); }), ","),
                   fmt::join(distinct(cases, [](const Case& c) { return to_string(c.op); }), ","),
-                  place_text(cases)));
+                  place_text(cases), asked_text(cases)));
   if (!first.statistic.empty()) {
     lines.push_back(fmt::format("time: the {} that the table states; it has no more of a case",
                                 first.statistic));

@@ -63,9 +63,10 @@ std::string case_labels(const Case& point, int cycle) {
 class OpenMetricsReporter final : public Reporter {
  public:
   explicit OpenMetricsReporter(std::ostream& out) : out_(out) {
-    families_.declare("collbench_latency_seconds", "seconds", "Time of one all-reduce.");
+    families_.declare("collbench_latency_seconds", "seconds", "Time of one collective.");
     families_.declare("collbench_bus_bandwidth_bytes_per_second", "bytes_per_second",
-                      "2(N-1)/N times size over median time.");
+                      "Size over median time, times 2(N-1)/N for an all-reduce, (N-1)/N for a "
+                      "reduce-scatter or an all-gather.");
     families_.declare("collbench_bound_seconds", "seconds", "The least time that is possible.");
     families_.declare("collbench_wrong_elements", "elements", "Elements unlike the exact result.");
   }

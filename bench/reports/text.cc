@@ -99,7 +99,10 @@ Figures figures(const Record& record) {
   const Seconds time{out.time_us / 1e6};
   if (time.count() > 0) {
     const double half = (out.latency.interval_high_ns - out.latency.interval_low_ns) / 2;
-    out.interval_percent = 1e-7 * half / time.count();
+    // The extremes of fewer enclose the median with less than 95 %.
+    constexpr int fewest = 6;
+    out.interval_percent = out.latency.n < fewest ? std::numeric_limits<double>::quiet_NaN()
+                                                  : 1e-7 * half / time.count();
     out.algbw_GBps = algorithm_bandwidth(record, time).bytes_per_second / 1e9;
     out.busbw_GBps = bus_bandwidth(record, time).bytes_per_second / 1e9;
   }

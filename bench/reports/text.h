@@ -44,7 +44,7 @@ struct Figures {
   double time_us = 0;  // the median, the simulated time, or the one that a foreign table states
   double median_us = 0;
   double p95_us = 0;
-  double interval_percent = 0;  // half of the 95 % interval over the median
+  double interval_percent = 0;  // half of the 95 % interval over the median; NaN: n is below 6
   double algbw_GBps = 0;
   double busbw_GBps = 0;
 };

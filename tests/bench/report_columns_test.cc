@@ -41,6 +41,11 @@ TEST(ColumnsTest, EveryColumnHasANameOfItsOwnAndShowsSomething) {
   Record record = scripted_record("ring", 2, {1024}, 5000);
   record.bound = Bound{Seconds{1e-6}, "memory"};
   record.point.simulated.topology = "star";
+  record.point.collective = CollectiveKind::broadcast;
+  record.point.groups = "1x2";
+  record.point.counts = "1,2";
+  record.point.checksum = true;
+  record.point.inject = "drop";
   record.measurement.exact.emplace();
   record.measurement.exact->engine = "fluid";
   const std::vector<std::string> names = column_names();

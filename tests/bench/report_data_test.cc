@@ -1,4 +1,5 @@
 // The formats for programs: CSV and Google Benchmark's JSON. The JSON of records has its own tests.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -55,6 +56,23 @@ std::string column(const std::vector<std::vector<std::string>>& rows, std::size_
   }
   ADD_FAILURE() << "no column " << name;
   return "";
+}
+
+TEST(CsvReporterTest, HasColumnsForWhatElseWasAskedForOfACase) {
+  Record asked = scripted_record("ring", 4, {4096}, 5000);
+  asked.point.groups = "0,2;1,3";
+  asked.point.checksum = true;
+  asked.point.inject = "drop:rank=1,late:rank=0:time=1ms";
+  for (const bool raw_samples : {false, true}) {
+    const auto rows = csv({scripted_record("ring", 4, {4096}, 5000), asked}, raw_samples);
+    EXPECT_THAT(rows, Each(SizeIs(rows[0].size())));
+    EXPECT_EQ(column(rows, 1, "groups"), "");
+    EXPECT_EQ(column(rows, rows.size() - 1, "groups"), "0,2;1,3");
+    EXPECT_EQ(column(rows, 1, "checksum"), "false");
+    EXPECT_EQ(column(rows, rows.size() - 1, "checksum"), "true");
+    EXPECT_EQ(column(rows, rows.size() - 1, "inject"), asked.point.inject);
+    EXPECT_EQ(std::ranges::count(rows[0], "counts"), 0);
+  }
 }
 
 TEST(CsvReporterTest, GivesEveryRowTheColumnsOfTheHeading) {

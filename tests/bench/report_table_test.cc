@@ -96,6 +96,30 @@ TEST(TableReporterTest, LeavesOutColumnsThatDoNotVary) {
   EXPECT_THAT(two, HasSubstr("algo=ring,tree"));
 }
 
+TEST(TableReporterTest, SaysWhatElseWasAskedFor) {
+  Record record = scripted_record("ring", 4, {1024}, 5000);
+  record.point.groups = "0,2;1,3";
+  record.point.checksum = true;
+  EXPECT_THAT(table({record}), HasSubstr("groups=0,2;1,3  checksum=yes"));
+  Record other = record;
+  other.point.groups = "0,1;2,3";
+  const std::string both = table({record, other});
+  EXPECT_THAT(both, HasSubstr("#groups"));
+  EXPECT_THAT(rows_of(both)[1], HasSubstr("0,1;2,3"));
+  EXPECT_THAT(both, HasSubstr("  checksum=yes"));
+}
+
+// Order statistics of fewer than six samples enclose the median with less than 95 %.
+TEST(TableReporterTest, ShowsNoIntervalOfAFewSamples) {
+  Record record = scripted_record("ring", 4, {1024}, 5000);
+  const auto interval = [&](std::size_t samples) {
+    record.measurement.latency_ns.resize(samples, 5000);
+    return rows_of(table({record}, {.quiet = true, .columns = {"ci"}})).at(0);
+  };
+  EXPECT_THAT(interval(6), HasSubstr("0.0"));
+  EXPECT_THAT(interval(5), HasSubstr("-"));
+}
+
 TEST(TableReporterTest, SaysWhenWorkersOutnumberCores) {
   EXPECT_THAT(table({scripted_record("ring", 8, {1024}, 5000)}), HasSubstr("8 workers on 4 cores"));
   EXPECT_THAT(table({scripted_record("ring", 4, {1024}, 5000)}), Not(HasSubstr("# note")));
