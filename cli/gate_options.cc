@@ -10,6 +10,7 @@
 #include "bench/reports/report_verdicts.h"
 #include "cli/exit_code.h"
 #include "cli/output_file.h"
+#include "cli/reporters.h"
 #include "cli/terminal.h"
 #include "core/environment_variable.h"
 #include "core/error.h"
@@ -33,12 +34,13 @@ constexpr OptionRow gate_rows[] = {
     {verdicts_group, "quiet", "q", "", "", "no table, only what fails"},
 };
 
-void write_comparison(const Comparison& comparison, const Settings& settings) {
-  for (const ReportFormat& format : report_formats()) {
-    if (!settings.declares(format.name)) continue;
-    write_output(settings.text(format.name),
-                 [&](std::ostream& out) { format.comparison(out, comparison, {}); });
-  }
+void write_comparison(const Comparison& comparison, const Outputs& outputs) {
+  const auto write = [&](const std::string& name, const std::string& path) {
+    const ReportFormat& format = report_format("--format", name);
+    write_output(path, [&](std::ostream& out) { format.comparison(out, comparison, {}); });
+  };
+  for (const auto& [name, path] : outputs.files) write(name, path);
+  if (!outputs.console.empty()) write(outputs.console, "-");
   if (!under_github_actions()) return;
   write_annotations(std::cerr, comparison);
   // Other steps write there too, so it is appended to.
@@ -75,6 +77,7 @@ std::span<const OptionRow> gate_option_rows() {
 bool under_github_actions() { return environment_variable("GITHUB_ACTIONS") == "true"; }
 
 GateRule gate_rule_of(const Settings& settings) {
+  named_outputs(settings, report_format_names());  // refused before anything is measured
   GateRule rule;
   rule.threshold = settings.fraction("threshold");
   rule.alpha = settings.fraction("alpha");
@@ -98,11 +101,12 @@ GateRule gate_rule_of(const Settings& settings) {
 
 int show_comparison(Comparison comparison, const Settings& settings) {
   if (settings.given("title")) comparison.title = settings.text("title");
-  if (!settings.flag("quiet")) {
+  const Outputs outputs = named_outputs(settings, report_format_names());
+  if (!settings.flag("quiet") && outputs.console.empty()) {
     const bool colour = use_colour(settings.text("color"), STDOUT_FILENO);
     std::cout << comparison_text(comparison, {.colour = colour, .unicode = utf8_locale()});
   }
-  write_comparison(comparison, settings);
+  write_comparison(comparison, outputs);
   const std::vector<const Verdict*> failing = failures(comparison);
   for (std::size_t i = 0; i < std::min(failing.size(), most_failures_told); ++i) {
     std::cerr << fmt::format("collbench: gate failed: {}: {}: {}\n", failing[i]->name,

@@ -19,9 +19,10 @@ GateRule gate_rule_of(const Settings& settings);
 /// Whether GitHub Actions runs us, which shows annotations; it reads them from both streams.
 bool under_github_actions();
 
-/// Writes the files, the table to standard output, what fails to standard error and, under GitHub
-/// Actions, annotations and the step summary. --title replaces the title. Returns the exit code: 3
-/// for a wrong result, else 1 for a failed gate, else 130 or 143 if a signal came, else 0.
+/// Writes the files, the table to standard output unless another format goes there, what fails to
+/// standard error and, under GitHub Actions, annotations and the step summary. --title replaces the
+/// title. Returns the exit code: 3 for a wrong result, else 1 for a failed gate, else 130 or 143 if
+/// a signal came, else 0.
 int show_comparison(Comparison comparison, const Settings& settings);
 
 }  // namespace collbench

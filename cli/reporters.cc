@@ -35,29 +35,54 @@ std::vector<std::string> columns_of(const Settings& settings, std::string_view o
   return names;
 }
 
+/// Of devices and pipes, such as /dev/null, which may take several.
+bool is_no_file(const std::string& path) {
+  std::error_code unseen;
+  return std::filesystem::exists(path, unseen) && !std::filesystem::is_regular_file(path, unseen);
+}
+
 }  // namespace
 
-Outputs outputs_of(const Settings& settings, const std::vector<std::string>& formats) {
+Outputs named_outputs(const Settings& settings, const std::vector<std::string>& formats) {
   Outputs outputs;
-  if (settings.given("format")) outputs.console = settings.one_of("format", formats);
+  if (settings.declares("format") && settings.given("format")) {
+    outputs.console = settings.one_of("format", formats);
+  }
+  std::map<std::filesystem::path, std::string> written;  // and the format
   for (const std::string& name : formats) {
     if (!settings.declares(name) || settings.text(name).empty()) continue;
-    if (settings.text(name) != "-") {
-      outputs.files[name] = settings.text(name);
+    const std::string& file = settings.text(name);
+    if (file == "-") {
+      require(
+          outputs.console.empty(),
+          fmt::format("{}: standard output already carries another format", settings.label(name)));
+      outputs.console = name;
       continue;
     }
-    require(
-        outputs.console.empty(),
-        fmt::format("{}: standard output already carries another format", settings.label(name)));
-    outputs.console = name;
+    const auto [other, is_new] =
+        written.try_emplace(std::filesystem::path(file).lexically_normal(), name);
+    require(is_new || is_no_file(file),
+            fmt::format("{} and {} name the same file, '{}'", settings.label(other->second),
+                        settings.label(name), file));
+    outputs.files[name] = file;
   }
-  outputs.options.raw_samples = settings.flag("raw-samples");
-  outputs.options.style = {use_colour(settings.text("color"), STDOUT_FILENO),
-                           utf8_locale(),
+  return outputs;
+}
+
+Outputs outputs_of(const Settings& settings, const std::vector<std::string>& formats) {
+  Outputs outputs = named_outputs(settings, formats);
+  const auto is_written = [&](const char* format) {
+    return outputs.console == format || outputs.files.contains(format);
+  };
+  const bool has_table = outputs.console.empty() || is_written("table") || is_written("markdown");
+  outputs.options.raw_samples = is_written("csv") && settings.flag("raw-samples");
+  outputs.options.style = {use_colour(settings.text("color"), STDOUT_FILENO), utf8_locale(),
                            settings.flag("quiet"),
-                           settings.declares("verbose") && settings.flag("verbose"),
-                           columns_of(settings, "columns"),
-                           columns_of(settings, "sort")};
+                           settings.declares("verbose") && settings.flag("verbose")};
+  if (has_table) {
+    outputs.options.style.columns = columns_of(settings, "columns");
+    outputs.options.style.sort = columns_of(settings, "sort");
+  }
   return outputs;
 }
 

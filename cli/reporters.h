@@ -21,8 +21,11 @@ struct Outputs {
   std::map<std::string, std::string> files;  // by the names of their formats
   FormatOptions options;
 };
-/// Of the `formats` that the command has. Throws InvalidArgument if two want standard output, and
-/// for unknown formats and columns.
+/// Of the `formats` that the command has, without options. Throws InvalidArgument if two want
+/// standard output or one file, and for unknown formats.
+Outputs named_outputs(const Settings& settings, const std::vector<std::string>& formats);
+/// The same with the options of tables and CSV, which are read if there is one. Also throws for
+/// unknown columns.
 Outputs outputs_of(const Settings& settings, const std::vector<std::string>& formats);
 
 /// Thread safety: belongs to one thread.

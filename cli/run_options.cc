@@ -10,6 +10,7 @@
 #include "core/parse.h"
 #include "transports/cuda/devices.h"
 #include "transports/faults/injected_fault.h"
+#include "transports/world/backend.h"
 #include "transports/world/core_order.h"
 
 namespace collbench {
@@ -41,7 +42,7 @@ constexpr OptionRow what_to_run_rows[] = {
      "reduce-scatter, all-gather, broadcast or reduce"},
     {what_to_run, "root", "r", "N", "0", "root rank of a broadcast or reduce"},
     {what_to_run, "groups", "", "GROUPS", "",
-     "disjoint groups side by side: 2x4, or 0-3;4-7 (shm, grpc)"},
+     "disjoint groups side by side: 2x4, or 0-3;4-7 (shm, grpc, mpi)"},
     {what_to_run, "counts", "", "N,..", "",
      "elements of each worker's share of a reduce-scatter or all-gather: 1M,2M,0,4K"},
     {what_to_run, "in-place", "", "", "", "input and output share a buffer (the default)"},
@@ -259,6 +260,26 @@ std::vector<Value> all_named(const Settings& settings, const char* option,
   return values;
 }
 
+/// Options of back ends and collectives that no case has are without effect.
+void disregard_others(const Settings& settings, const std::vector<Case>& cases) {
+  const auto any_backend = [&](auto has) {
+    return std::ranges::any_of(cases,
+                               [&](const Case& point) { return has(find_backend(point.backend)); });
+  };
+  for (const char* option : {"transport", "executor"}) {
+    if (!any_backend([&](const Backend& b) { return b.transport_option == option; })) {
+      settings.disregard(option);
+    }
+  }
+  if (!any_backend([](const Backend& b) { return b.takes_devices; })) settings.disregard("devices");
+  if (!any_backend([](const Backend& b) { return b.on_gpus && b.has_library; })) {
+    settings.disregard("nccl-library");
+  }
+  const bool is_rooted =
+      std::ranges::any_of(cases, [](const Case& point) { return has_root(point.collective); });
+  if (!is_rooted) settings.disregard("root");
+}
+
 std::vector<Case> cases_of(const Settings& settings, const std::optional<LaunchedWorker>& worker) {
   Sweep sweep = sweep_of(settings, worker);
   std::vector<Case> cases;
@@ -270,6 +291,7 @@ std::vector<Case> cases_of(const Settings& settings, const std::optional<Launche
     }
   }
   if (worker) fit_to_workers(*worker, settings, cases);
+  disregard_others(settings, cases);
   return filtered(settings, std::move(cases));
 }
 
@@ -282,6 +304,7 @@ Sampling sampling_of(const Settings& settings) {
   sampling.target_interval = settings.fraction("target-ci");
   sampling.max_time = settings.duration("max-time");
   sampling.trial = settings.text("trial") == "off" ? Seconds{0} : settings.duration("trial");
+  if (sampling.iterations > 0) settings.disregard("target-ci");
   sampling.timeout = settings.duration("timeout");
   sampling.rank_times = settings.flag("rank-times");
   sampling.check = settings.count("check", 0, 1'000'000) > 0;

@@ -137,6 +137,11 @@ class Settings {
   void refuse_group(std::string_view group, const std::vector<std::string_view>& kept,
                     std::string_view where) const;
 
+  /// Takes back that an option was read: what was asked for has nothing to do with it.
+  void disregard(std::string_view name) const {
+    at(name).is_read->store(false, std::memory_order_relaxed);
+  }
+
   /// Options given as flags that nothing has read so far: in what the command did, they had no
   /// effect.
   std::vector<std::string> unread_flags() const;

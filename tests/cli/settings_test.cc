@@ -126,5 +126,30 @@ TEST(UnreadFlagsTest, AreNamedAfterTheCommandAndReadOnesAreNot) {
   EXPECT_THAT(step.err, HasSubstr("warning: --widths had no effect here"));
 }
 
+TEST(UnreadFlagsTest, OptionsOfWhatARunDoesNotHaveAreNamed) {
+  RunFolder folder;
+  const auto warning = [&](std::vector<std::string> options) {
+    for (const char* word : {"-A", "ring", "-b", "1K", "-e", "1K", "-q"})
+      options.emplace_back(word);
+    const CommandOutcome outcome = invoke(folder, options);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.err;
+  };
+  const std::vector<std::vector<std::string>> options = {
+      {"--transport", "tcp"},  {"--executor", "graph"}, {"--devices", "gpu:0"},
+      {"--nccl-library", "x"}, {"--root", "3"},         {"--raw-samples"}};
+  for (std::vector<std::string> option : options) {
+    const std::string name = option.front();
+    option.insert(option.end(), {"-n", "5"});
+    EXPECT_EQ(warning(option), "collbench: warning: " + name + " had no effect here\n");
+  }
+  EXPECT_EQ(warning({"-n", "5", "--target-ci", "1%"}),
+            "collbench: warning: --target-ci had no effect here\n");
+  EXPECT_EQ(warning({"--format", "csv", "--columns", "size", "--max-time", "0.05"}),
+            "collbench: warning: --columns had no effect here\n");
+  EXPECT_EQ(warning({"--columns", "size", "--max-time", "0.05"}), "");
+  EXPECT_EQ(warning({"--raw-samples", "--csv", "x.csv", "--max-time", "0.05"}), "");
+}
+
 }  // namespace
 }  // namespace collbench
