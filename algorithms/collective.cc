@@ -181,7 +181,7 @@ Groups parse_groups(const std::string& text, int ranks) {
   std::vector<bool> seen(static_cast<std::size_t>(ranks), false);
   for (const std::string& part : split_at(text, ';')) {
     std::vector<Rank>& group = groups.emplace_back();
-    for (const int rank : parse_ranges("groups", part, ranks - 1)) {
+    for (const int rank : parse_ranges("groups: a rank", part, ranks - 1)) {
       require(!seen[rank], "groups: rank " + std::to_string(rank) + " is in two of " + text);
       seen[rank] = true;
       group.push_back(rank);

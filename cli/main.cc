@@ -76,6 +76,12 @@ int fail(int code, const std::string& message, const std::string& hint = "") {
   return code;
 }
 
+/// What was printed reached standard output, or the command has failed.
+int printed() {
+  std::cout.flush();
+  return std::cout ? exit_ok : fail(exit_failed, "could not write to standard output");
+}
+
 int carry_out_command(int argc, char** argv) {
   offer_synthesis();
   CLI::App app("Measures all-reduce algorithms: which is fastest here, and why.", "collbench");
@@ -85,16 +91,14 @@ int carry_out_command(int argc, char** argv) {
       return worker_main({argv + 2, argv + argc}, carry_out_case);
     }
     const int code = dispatch(app, argc, argv);
-    std::cout.flush();
-    if (!std::cout) throw Error("could not write to standard output");
-    return code;
+    return printed() == exit_ok ? code : exit_failed;
   } catch (const CLI::CallForHelp&) {
     const auto is_letter = [](const char* word) { return std::strcmp(word, "-h") == 0; };
     std::cout << help_text(app, std::any_of(argv + 1, argv + argc, is_letter));
-    return exit_ok;
+    return printed();
   } catch (const CLI::CallForVersion&) {
     std::cout << version_text() << '\n';
-    return exit_ok;
+    return printed();
   } catch (const CLI::ParseError& e) {
     return fail(exit_usage, e.what(), usage_hint(app));
   } catch (const Stopped& e) {

@@ -57,6 +57,11 @@ auto guarded(const std::string& path, Action action) {
     const int code = error.getErrorCode();
     std::error_code unknown;
     if (code == SQLITE_CANTOPEN && !std::filesystem::exists(path, unknown) && !unknown) {
+      const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+      if (!folder.empty() && !std::filesystem::exists(folder, unknown)) {
+        throw Unavailable(
+            fmt::format("history '{}': there is no folder '{}'", path, folder.string()));
+      }
       throw Unavailable(fmt::format("there is no history '{}'; 'history add' makes it", path));
     }
     const std::string text = fmt::format("history '{}': {}", path, error.what());

@@ -174,6 +174,8 @@ TEST_F(UsageTest, ImpossibleValuesSayWhatWouldBePossible) {
   expect_usage_error({"-T", "-1"}, "--timeout must be above 0");
   expect_usage_error({"--workers"}, "--workers");
   expect_usage_error({"algos", "show"}, "NAME");
+  expect_usage_error({"-A", "ring", "-W", "2", "--groups", "0,2;1,3"},
+                     "groups: a rank must be at most 1 (got 2)");
 }
 
 TEST_F(UsageTest, AVariableThatIsNoSettingIsRefused) {
@@ -244,6 +246,37 @@ TEST_F(UsageTest, ListAndDryRunMeasureNothing) {
       run({"--dry-run", "--algo", "ring,direct", "-b", "1K", "-e", "4K", "-N", "3"});
   EXPECT_EQ(dry.code, 0);
   EXPECT_EQ(dry.out, "12 cases can run\n");
+}
+
+TEST_F(UsageTest, DryRunRefusesWhatWouldEndTheRun) {
+  // Where a library is missing, that is the reason.
+  for (const char* algorithms : {"gloo,gloo:nosuch", "mpi,mpi:nosuch"}) {
+    const CommandOutcome unknown = run({"-A", algorithms, "-e", "4K", "--dry-run"});
+    EXPECT_THAT(unknown.code, testing::AnyOf(2, 4)) << unknown.err;
+    EXPECT_EQ(unknown.out, "");
+  }
+  for (const char* way : {"--dry-run", "--quiet"}) {
+    const CommandOutcome large =
+        run({"-A", "ring", "-b", "1K", "-e", "1T", "-f", "1073741824", way});
+    EXPECT_EQ(large.code, 5);
+    EXPECT_EQ(large.out, "");
+    EXPECT_THAT(large.err, HasSubstr("2 workers with 1 buffers of 1 TiB each need 2 TiB"));
+  }
+}
+
+TEST_F(UsageTest, TwoOutputsToOneFileAreRefused) {
+  expect_usage_error({"-e", "1K", "--json", "x", "--csv", "./x"},
+                     "--json and --csv name the same file, './x'");
+  const CommandOutcome null =
+      run({"-A", "ring", "-e", "1K", "-n", "5", "--json", "/dev/null", "--csv", "/dev/null"});
+  EXPECT_EQ(null.code, 0) << null.err;
+}
+
+TEST_F(UsageTest, AFullDiskUnderTheHelpIsAnError) {
+  const CommandOutcome help =
+      invoke_program(folder_, "bash", {"-c", COLLBENCH_BINARY " --help > /dev/full"});
+  EXPECT_EQ(help.code, 5);
+  EXPECT_THAT(help.err, HasSubstr("could not write to standard output"));
 }
 
 TEST_F(UsageTest, VersionsAgree) {

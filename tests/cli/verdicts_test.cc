@@ -104,6 +104,42 @@ TEST_F(VerdictsTest, TablesOfOtherBenchmarksAreComparedAFolderOfThemByRounds) {
   EXPECT_THAT(wrong.err, HasSubstr("'bytes<=4K' is not FILTER=PERCENT"));
 }
 
+TEST_F(VerdictsTest, StandardOutputCarriesOneFormatOnly) {
+  ASSERT_EQ(simulate("star:8,10Gbps,50us", "a.json").code, 0);
+  const CommandOutcome json = invoke(folder_, {"compare", "a.json", "a.json", "--json", "-"});
+  EXPECT_EQ(json.code, 0) << json.err;
+  EXPECT_THAT(json.out, testing::StartsWith("{"));
+  for (const char* file : {"-", "a.md"}) {
+    const CommandOutcome two =
+        invoke(folder_, {"compare", "a.json", "a.json", "--json", file, "--markdown", file});
+    EXPECT_EQ(two.code, 2);
+    EXPECT_EQ(two.out, "");
+  }
+}
+
+TEST_F(VerdictsTest, AThresholdForWhatTheCommandsDoNotPrintIsRefused) {
+  const auto refused = [&](const std::string& format, const std::string& filter) {
+    return invoke(folder_, {"ab", "--base", "true", "--head", "true", "--read", format,
+                            "--threshold-for", filter + "=20%"});
+  };
+  EXPECT_THAT(refused("osu", "workers:2").err,
+              HasSubstr("a case of osu has no 'workers', only a name (algo) and a size (bytes)"));
+  EXPECT_THAT(refused("hyperfine", "bytes<=4K").err,
+              HasSubstr("a case of hyperfine has no 'bytes', only a name (algo)"));
+}
+
+TEST_F(VerdictsTest, AThresholdHoldsForTheSizesOfAnotherBenchmarksTable) {
+  const std::string table =
+      "printf '# OSU MPI Allreduce Latency Test v7.4\\n# Size  Avg Latency(us)\\n4 10\\n"
+      "1048576 %d\\n' ";
+  const auto with = [&](const std::string& thresholds) {
+    return invoke(folder_, {"ab", "--base", table + "100", "--head", table + "119", "--read", "osu",
+                            "--budget", "5s", "--threshold-for", thresholds});
+  };
+  EXPECT_EQ(with("bytes<=4K=20%").code, 1);
+  EXPECT_EQ(with("bytes>4K=20%").code, 0);
+}
+
 TEST_F(VerdictsTest, AbCatchesASlowHeadAndKeepsItsRounds) {
   const CommandOutcome outcome =
       ab(head_slowed_by("50"), {"--rounds", "8", "--no-self-check", "--keep", "rounds"});
@@ -221,6 +257,10 @@ TEST_F(VerdictsTest, AHistoryIsWrittenReadBySqliteAndPruned) {
   }
   EXPECT_THAT(invoke(folder_, {"history", "list", "--db", "h.db"}).out,
               HasSubstr("2026-01-02T00:00:00Z"));
+  const CommandOutcome nowhere =
+      invoke(folder_, {"history", "add", "a.json", "a.json", "--db", "none/h.db"});
+  EXPECT_EQ(nowhere.code, 4);
+  EXPECT_THAT(nowhere.err, HasSubstr("history 'none/h.db': there is no folder 'none'"));
   const CommandOutcome counted =
       invoke_program(folder_, "python3",
                      {"-c",
