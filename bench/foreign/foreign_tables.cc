@@ -41,6 +41,15 @@ std::string_view heading(std::string_view text) {
   return {};
 }
 
+/// Throws InvalidArgument for groups or shares that so many ranks do not have.
+Collective collective_of(const MeasuredTime& time) {
+  constexpr int most_ranks = 1 << 20;  // a list of more is no text that anyone wrote
+  const int ranks = time.scale.ranks;
+  require(time.groups.empty() || ranks <= most_ranks, fmt::format("groups of {} ranks", ranks));
+  return with_counts({time.collective, time.root}, time.counts,
+                     group_size(parse_groups(time.groups, ranks), ranks));
+}
+
 void apply(const TableHints& hints, const std::string& file, MeasuredTable& table) {
   const auto stated = [&](int own, int hint, const char* what) {
     require(own == 0 || hint == 0 || own == hint,
@@ -64,10 +73,7 @@ void apply(const TableHints& hints, const std::string& file, MeasuredTable& tabl
     require(scale.nodes == 0 || (scale.nodes <= scale.ranks && scale.ranks % scale.nodes == 0),
             fmt::format("{}: {} ranks are not spread evenly over {} nodes", file, scale.ranks,
                         scale.nodes));
-    at_place(file, [&] {
-      const int size = group_size(parse_groups(time.groups, scale.ranks), scale.ranks);
-      return with_counts({time.collective, time.root}, time.counts, size);
-    });
+    at_place(file, [&] { return collective_of(time); });
     if (!hints.system.empty()) time.system = hints.system;
     if (!hints.library.empty()) time.library = hints.library;
     if (!hints.algorithm.empty()) time.algorithm = hints.algorithm;

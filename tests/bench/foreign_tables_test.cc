@@ -279,6 +279,19 @@ TEST(ForeignTablesTest, OurOwnTablesComeBackAsTheirCases) {
   }
 }
 
+TEST(ForeignTablesTest, GroupsAndSharesThatTheRanksDoNotHaveAreRefused) {
+  const auto refusal_with = [](const std::string& ranks, const std::string& rest) {
+    return refusal_of_foreign("bytes,median_us,ranks,collective,groups,counts\n1024,9," + ranks +
+                              "," + rest + "\n");
+  };
+  EXPECT_EQ(refusal_with("4", "all-gather,2x2,\"1,2\""), "");
+  EXPECT_EQ(refusal_with("4", "all-reduce,3x2,"), "file: groups: 3x2 has 6 ranks, and there are 4");
+  EXPECT_THAT(refusal_with("4", "all-gather,,\"1,2\""), HasSubstr("file: counts: 1,2 has 2"));
+  EXPECT_EQ(refusal_with("1073741824", "all-reduce,0-1073741823,"),
+            "file: groups of 1073741824 ranks");
+  EXPECT_THAT(refusal_with("4", "all-too,,"), HasSubstr("file:2: "));
+}
+
 TEST(ForeignTablesTest, AWrongResultInOurCsvIsWrong) {
   std::vector<Record> records(3, scripted_record("ring", 4, {4096}, 5000));
   records[1].measurement.wrong = 2;

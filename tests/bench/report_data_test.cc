@@ -168,5 +168,14 @@ TEST(CaseNameTest, TellsApartCasesThatDiffer) {
   EXPECT_EQ(case_name(other), "ring/grpc.tf-recvbuf/workers:2/1024/f32/sum/out-of-place");
 }
 
+TEST(OpenMetricsReporterTest, DescribesFiguresOfAnyCollective) {
+  Record record = scripted_record("ring", 4, {4096}, 5000);
+  record.point.collective = CollectiveKind::reduce_scatter;
+  std::ostringstream text;
+  play(*reporter_of("openmetrics", text), {record}, {});
+  EXPECT_THAT(text.str(), HasSubstr("# HELP collbench_latency_seconds Time of one collective.\n"));
+  EXPECT_THAT(text.str(), HasSubstr("(N-1)/N for a reduce-scatter"));
+}
+
 }  // namespace
 }  // namespace collbench
