@@ -18,7 +18,9 @@ std::span<const OptionRow> logs_option_rows() {
 }
 
 int logs(const Settings& settings) {
-  return report_job(read_job(settings.words("FILE")), settings);
+  JobLog job = read_job(settings.words("FILE"));
+  require_content(job);
+  return report_job(std::move(job), settings);
 }
 
 }  // namespace

@@ -1,9 +1,12 @@
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <deque>
 #include <exception>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -27,7 +30,6 @@ struct ImportedMessage {
 struct RoundRules {
   bool long_folds;  // a round adds several messages to a chunk
   bool in_order;    // of two messages of a connection the later one is in a later round
-  bool in_time;     // a round has few messages of a connection
 };
 
 // Runs a program step by step, in some order its waits allow, and records its messages in the order
@@ -198,28 +200,39 @@ struct TimedOp {
   Op op;
 };
 
-// Whether many messages go from one rank to another in one round, as all pieces of a pipeline would
-// in the earliest that their data allow.
-bool stalls(const Run& run, const std::vector<int>& rounds) {
-  constexpr std::size_t few = 7;  // a hierarchical copy has as many packs at once
-  std::vector<std::tuple<Rank, Rank, int>> sent;
+// What the fullest rank of each round sends or receives, in chunks, one round after the other.
+std::int64_t load_of(const Run& run, const std::vector<int>& rounds, std::size_t ranks) {
+  const int last = rounds.empty() ? -1 : *std::max_element(rounds.begin(), rounds.end());
+  std::vector<std::array<int, 2>> load(ranks * static_cast<std::size_t>(last + 1));
   for (const int id : run.received()) {
-    sent.emplace_back(run.messages()[id].from, run.messages()[id].to, rounds[id]);
+    const ImportedMessage& message = run.messages()[id];
+    const std::size_t round = ranks * static_cast<std::size_t>(rounds[id]);
+    load[round + static_cast<std::size_t>(message.from)][0] += message.chunks.count;
+    load[round + static_cast<std::size_t>(message.to)][1] += message.chunks.count;
   }
-  std::sort(sent.begin(), sent.end());
-  for (std::size_t i = few; i < sent.size(); ++i) {
-    if (sent[i] == sent[i - few]) return true;
+  std::int64_t sum = 0;
+  for (auto at = load.begin(); at != load.end(); at += static_cast<std::ptrdiff_t>(ranks)) {
+    int most = 0;
+    for (const auto& [sent, received] : std::span(at, ranks))
+      most = std::max({most, sent, received});
+    sum += most;
   }
-  return false;
+  return sum;
 }
 
+struct Imported {
+  Schedule schedule;
+  std::int64_t load;
+};
+
 // The messages in the earliest rounds, or nothing if there are none in which all waits hold.
-std::optional<Schedule> in_rounds(const MscclProgram& program, CollectiveKind kind,
+std::optional<Imported> in_rounds(const MscclProgram& program, CollectiveKind kind,
                                   const RoundRules& rules) {
   const Run run(program, rules);
   const auto count = static_cast<int>(run.messages().size());
   const auto rounds = earliest_rounds(count, run.precedences());
-  if (!rounds || (rules.in_time && stalls(run, *rounds))) return std::nullopt;
+  if (!rounds) return std::nullopt;
+  const std::int64_t load = load_of(run, *rounds, program.gpus.size());
   auto rows = std::make_shared<std::vector<std::vector<TimedOp>>>(program.gpus.size());
   int last = -1;
   for (const int id : run.received()) {
@@ -238,9 +251,10 @@ std::optional<Schedule> in_rounds(const MscclProgram& program, CollectiveKind ki
     for (; at != row.end() && at->round == t; ++at) out.push(at->op);
   };
   const Shape shape{static_cast<int>(program.gpus.size()), program.chunks, last + 1};
-  if (!has_shares(kind)) return Schedule(program.name, shape, play);
-  return Schedule(program.name, shape, play,
-                  share_partition(shape.ranks, shape.chunks / shape.ranks));
+  if (!has_shares(kind)) return Imported{Schedule(program.name, shape, play), load};
+  return Imported{
+      Schedule(program.name, shape, play, share_partition(shape.ranks, shape.chunks / shape.ranks)),
+      load};
 }
 
 // Throws InvalidArgument for rounds that resolve() refuses.
@@ -251,31 +265,38 @@ void check_rounds(const Schedule& schedule) {
   }
 }
 
-}  // namespace
-
-Schedule from_msccl_xml(std::string_view xml, CollectiveKind kind) {
-  const MscclProgram program = read_msccl_program(xml, kind);
-  // Messages that would stand in one round follow each other, so that pieces fill a pipeline,
-  // unless one is taken so late that no rounds allow it. Folds that cross get more rounds with
-  // fewer terms.
-  constexpr RoundRules tries[] = {{true, false, true},  {false, false, true},
-                                  {true, true, false},  {false, true, false},
-                                  {true, false, false}, {false, false, false}};
+// With long folds where they can be told apart: those that cross get more rounds with fewer terms.
+std::optional<Imported> in_sound_rounds(const MscclProgram& program, CollectiveKind kind,
+                                        bool in_order) {
   std::exception_ptr refused;
-  for (const RoundRules& rules : tries) {
-    const std::optional<Schedule> schedule = in_rounds(program, kind, rules);
-    if (!schedule) continue;
+  for (const bool long_folds : {true, false}) {
+    std::optional<Imported> imported = in_rounds(program, kind, {long_folds, in_order});
+    if (!imported) continue;
     try {
-      check_rounds(*schedule);
-      return *schedule;
+      check_rounds(imported->schedule);
+      return imported;
     } catch (const InvalidArgument&) {
       if (!refused) refused = std::current_exception();
     }
   }
-  if (refused) std::rethrow_exception(refused);
-  throw InvalidArgument(
-      "MSCCL XML: the messages cannot be put into rounds: some ranks exchange chunks in place "
-      "without reducing them");
+  if (refused && !in_order) std::rethrow_exception(refused);
+  return std::nullopt;
+}
+
+}  // namespace
+
+Schedule from_msccl_xml(std::string_view xml, CollectiveKind kind) {
+  constexpr double worth_rounds = 0.8;
+  const MscclProgram program = read_msccl_program(xml, kind);
+  std::optional<Imported> imported = in_sound_rounds(program, kind, false);
+  require(imported.has_value(),
+          "MSCCL XML: the messages cannot be put into rounds: some ranks exchange chunks in place "
+          "without reducing them");
+  // Pieces of a pipeline that all stood in one round would leave most links idle in turn.
+  std::optional<Imported> ordered = in_sound_rounds(program, kind, true);
+  const bool is_pipeline = ordered && static_cast<double>(ordered->load) <
+                                          worth_rounds * static_cast<double>(imported->load);
+  return std::move(is_pipeline ? ordered : imported)->schedule;
 }
 
 }  // namespace collbench

@@ -40,20 +40,6 @@ void read_folder(const std::string& folder, JobLog& job) {
   for (const std::string& reason : unread) job.notes.push_back("left out: " + reason);
 }
 
-/// A healthy status of RAS has nothing but a note; where something was there and could not be used,
-/// nothing can be concluded.
-void require_content(const JobLog& job) {
-  const bool has_some = !job.records.empty() || !job.issued.empty() || !job.hosts.empty() ||
-                        !job.programs.empty() || !job.missing_ranks.empty() ||
-                        !job.computing.empty();
-  if (has_some || job.left_out.empty()) return;
-  std::vector<std::string> reasons;
-  for (const auto& [what, count] : job.left_out)
-    reasons.push_back(fmt::format("{} x {}", count, what));
-  throw InvalidArgument(fmt::format("nothing can be used of {}: {}", counted(job.files, "file"),
-                                    fmt::join(reasons, "; ")));
-}
-
 }  // namespace
 
 std::string unpacked(std::string_view gzip, const std::string& file, std::size_t limit, bool& cut) {
@@ -97,9 +83,21 @@ JobLog read_job(const std::vector<std::string>& paths) {
   }
   if (job.files == 0 && !job.notes.empty()) throw InvalidArgument(job.notes.front());
   require(job.files > 0, "no log of a job in what was named");
-  require_content(job);
   match_counted_records(job);
   return job;
+}
+
+void require_content(const JobLog& job) {
+  // A healthy status of RAS has nothing but a note.
+  const bool has_some = !job.records.empty() || !job.issued.empty() || !job.hosts.empty() ||
+                        !job.programs.empty() || !job.missing_ranks.empty() ||
+                        !job.computing.empty();
+  if (has_some || job.left_out.empty()) return;
+  std::vector<std::string> reasons;
+  for (const auto& [what, count] : job.left_out)
+    reasons.push_back(fmt::format("{} x {}", count, what));
+  throw InvalidArgument(fmt::format("nothing can be used of {}: {}", counted(job.files, "file"),
+                                    fmt::join(reasons, "; ")));
 }
 
 }  // namespace collbench

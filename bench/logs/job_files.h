@@ -18,6 +18,9 @@ inline constexpr std::size_t largest_log = std::size_t{1} << 30;
 /// InvalidArgument if nothing is a log.
 JobLog read_job(const std::vector<std::string>& paths);
 
+/// Throws InvalidArgument where something was in the logs, and all of it was left out.
+void require_content(const JobLog& job);
+
 /// What a gzip stream, or several one behind another, unfolds to. The end of one that was cut short
 /// is missing, and `cut` then true. Throws InvalidArgument, FILE: REASON, for what is not gzip's
 /// and beyond `limit` bytes.

@@ -31,7 +31,7 @@ TEST(MscclXml, RoundTripsEveryAlgorithm) {
     EXPECT_EQ(back.name(), schedule.name());
     EXPECT_EQ(back.ranks(), schedule.ranks());
     EXPECT_EQ(back.chunks(), schedule.chunks());
-    // Where two trees send the same way in one round, their pieces follow each other.
+    // Two trees that send the same way in one round have rounds of their own.
     EXPECT_LE(back.rounds(), 2 * schedule.rounds()) << instance.spec << instance.ranks;
     const ScheduleCost before = count_cost(schedule);
     const ScheduleCost after = count_cost(back);
