@@ -20,6 +20,7 @@ T apply(ReduceOp op, T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {
     if (op == ReduceOp::min || op == ReduceOp::max) {
       if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<T>::quiet_NaN();
+      if (a == b) return std::signbit(a) == (op == ReduceOp::min) ? a : b;
     }
   }
   switch (op) {

@@ -7,6 +7,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <type_traits>
 
 #include "core/data_type.h"
 
@@ -105,13 +106,16 @@ struct ProductOfElements {
     return static_cast<typename Element::Folded>(a * b);
   }
 };
-/// The earlier operand stays when neither is beyond the other; NaN propagates.
+/// NaN propagates, and -0 is below +0.
 template <bool greater>
 struct ExtremeOfElements {
   template <class Element>
   static constexpr auto apply(typename Element::Folded a, typename Element::Folded b) {
     const auto x = static_cast<typename Element::Ordered>(a);
     const auto y = static_cast<typename Element::Ordered>(b);
+    if constexpr (std::is_floating_point_v<typename Element::Ordered>) {
+      if (x == 0 && y == 0) return greater ? a + b : -(-a - b);
+    }
     const bool beyond = greater ? y > x : y < x;
     return beyond || y != y ? b : a;
   }

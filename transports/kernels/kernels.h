@@ -22,12 +22,12 @@ enum class Stores : std::uint8_t { cached, streaming };
 
 /// For i in [0, count): v = ((source[0][i] op source[1][i]) op ...) / divisor; destination[j][i] =
 /// v. A left fold in the order of `sources`. f16 and bf16 are folded in f32 and rounded once, to
-/// nearest even. min and max propagate NaN and keep the earlier operand of two equal ones (-0 and
-/// +0). A NaN result is the canonical quiet NaN, whatever the payloads; one source with divisor 1
-/// is a copy of bits. Integers wrap; a divisor truncates toward zero; floating types multiply by
-/// 1/divisor (f64 in f64, the others in f32). avg folds as sum. A destination may equal a source,
-/// but must not overlap one otherwise. No alignment is needed. Requires at least one source, one
-/// destination and a divisor of at least 1. Thread safety: free function, no state.
+/// nearest even. min and max propagate NaN and take -0 as smaller than +0. A NaN result is the
+/// canonical quiet NaN, whatever the payloads; one source with divisor 1 is a copy of bits.
+/// Integers wrap; a divisor truncates toward zero; floating types multiply by 1/divisor (f64 in
+/// f64, the others in f32). avg folds as sum. A destination may equal a source, but must not
+/// overlap one otherwise. No alignment is needed. Requires at least one source, one destination and
+/// a divisor of at least 1. Thread safety: free function, no state.
 void reduce(DataType type, Reduction reduction, std::span<const std::byte* const> sources,
             std::span<std::byte* const> destinations, std::int64_t count,
             Stores stores = Stores::cached);
