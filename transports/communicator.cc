@@ -1,5 +1,6 @@
 #include "transports/communicator.h"
 
+#include <algorithm>
 #include <numeric>
 #include <string>
 
@@ -28,11 +29,15 @@ void Communicator::require_counts(const Collective& collective, std::int64_t cou
   if (collective.counts.empty()) return;
   const auto& counts = collective.counts;
   const auto sum = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
-  if (has_shares(collective.kind) && std::ssize(counts) == ranks() && sum == count) return;
+  const bool possible = std::ranges::all_of(counts, [](std::int64_t each) { return each >= 0; });
+  if (has_shares(collective.kind) && possible && std::ssize(counts) == ranks() && sum == count) {
+    return;
+  }
   throw InvalidArgument(std::string(to_string(collective.kind)) + " of " + std::to_string(count) +
                         " elements among " + std::to_string(ranks()) + " ranks has " +
                         std::to_string(counts.size()) + " counts, " + std::to_string(sum) +
-                        " together; give one for each rank of a reduce-scatter or an all-gather");
+                        " together; give one of at least 0 for each rank of a reduce-scatter or an "
+                        "all-gather");
 }
 
 void Communicator::perform(const Collective& collective, Region in, Region out, ReduceOp op) {

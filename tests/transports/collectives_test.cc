@@ -165,7 +165,8 @@ TEST(UnevenShares, ThatAreNotTheVectorAreRefused) {
     EXPECT_THAT(message({kind, 0, {4, 4}}),
                 testing::HasSubstr("of 9 elements among 2 ranks has 2 counts, 8 together"));
     EXPECT_THAT(message({kind, 0, {4, 4, 1}}), testing::HasSubstr("has 3 counts"));
-    EXPECT_THAT(message({CollectiveKind::reduce, 0, {4, 5}}), testing::HasSubstr("give one for"));
+    EXPECT_THAT(message({kind, 0, {14, -5}}), testing::HasSubstr("give one of at least 0 for"));
+    EXPECT_THAT(message({CollectiveKind::reduce, 0, {4, 5}}), testing::HasSubstr("give one of"));
   });
 }
 
@@ -266,6 +267,21 @@ TEST(Perform, AveragesTheShareThatIsKept) {
       communicator->perform({CollectiveKind::reduce_scatter}, float_region(input),
                             float_region(output), ReduceOp::avg);
       EXPECT_THAT(output, testing::Each(1.5F)) << name;
+    });
+  }
+}
+
+TEST(ScheduleCommunicator, RefusesAScheduleOfOtherRanksOnEveryRank) {
+  for (const int planned : {2, 4}) {
+    on_thread_ranks(3, [&](std::unique_ptr<Endpoint> endpoint) {
+      const auto communicator =
+          make_schedule_communicator(make_schedule("ring", planned), std::move(endpoint), "test");
+      std::vector<float> vector(10);
+      const Region all = float_region(vector);
+      EXPECT_THAT([&] { communicator->all_reduce(all, all, ReduceOp::sum); },
+                  testing::ThrowsMessage<InvalidArgument>("test: the schedule ring is for " +
+                                                          std::to_string(planned) +
+                                                          " ranks, and there are 3"));
     });
   }
 }

@@ -238,14 +238,20 @@ class ScheduleCommunicator final : public Communicator {
 
 Schedule PlayedSchedules::of(const Collective& collective, int ranks, Bytes bytes, DataType type,
                              const std::string& by) const {
-  if (collective.kind == CollectiveKind::all_reduce) return all_reduces(bytes, type);
-  if (others) {
-    if (std::optional<Schedule> chosen = others(bytes, collective)) return *chosen;
+  std::optional<Schedule> chosen;
+  if (collective.kind == CollectiveKind::all_reduce) {
+    chosen = all_reduces(bytes, type);
+  } else if (others) {
+    chosen = others(bytes, collective);
   }
-  if (collective.kind == CollectiveKind::broadcast) {
-    return binomial_broadcast(ranks, collective.root);
+  if (!chosen && collective.kind == CollectiveKind::broadcast) {
+    chosen = binomial_broadcast(ranks, collective.root);
   }
-  throw Unavailable(by + " has no " + std::string(to_string(collective.kind)));
+  if (!chosen) throw Unavailable(by + " has no " + std::string(to_string(collective.kind)));
+  require(chosen->ranks() == ranks,
+          fmt::format("{}: the schedule {} is for {} ranks, and there are {}", by, chosen->name(),
+                      chosen->ranks(), ranks));
+  return *std::move(chosen);
 }
 
 std::unique_ptr<Communicator> make_schedule_communicator(ScheduleChoice choice,

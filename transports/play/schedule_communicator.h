@@ -23,7 +23,8 @@ using CollectiveChoice =
 struct PlayedSchedules {
   ScheduleChoice all_reduces;
   CollectiveChoice others = {};  // a broadcast for which there is none takes a binomial tree
-  /// Throws Unavailable, which says that `by` has none, if there is no schedule of that collective.
+  /// Throws Unavailable, which says that `by` has none, if there is no schedule of that collective,
+  /// and InvalidArgument if it is for another number of ranks.
   Schedule of(const Collective& collective, int ranks, Bytes bytes, DataType type,
               const std::string& by) const;
 };
