@@ -82,6 +82,9 @@ Schedule bine(int ranks, bool small) {
 // Offsets from the root in base -2: with the lowest k + 1 digits equal a rank takes part in the
 // step of digit k, with the rank whose k + 1 lowest digits are the others.
 RootedPhases bine_tree_phases(int ranks, Rank root) {
+  require(ranks >= 1, "bine: ranks must be at least 1, not " + std::to_string(ranks));
+  require(root >= 0 && root < ranks, "bine: the root must be 0 to " + std::to_string(ranks - 1) +
+                                         ", not " + std::to_string(root));
   require(std::has_single_bit(static_cast<unsigned>(ranks)),
           "bine: a tree needs a power of two of ranks, not " + std::to_string(ranks) + "; " +
               std::to_string(floor_power_of_two(ranks)) + " and " +

@@ -141,6 +141,9 @@ Schedule cut_into_counts(const Schedule& schedule, const Collective& collective)
   require(std::ssize(collective.counts) == n, "counts: there are " +
                                                   std::to_string(collective.counts.size()) +
                                                   ", and " + std::to_string(n) + " ranks");
+  for (const std::int64_t count : collective.counts) {
+    require(count >= 0, "counts: a share cannot have " + std::to_string(count) + " elements");
+  }
   auto starts = std::make_shared<std::vector<std::int64_t>>(collective.counts.size() + 1, 0);
   std::partial_sum(collective.counts.begin(), collective.counts.end(), starts->begin() + 1);
   const auto cut = [n, pieces = schedule.chunks() / n, equal = schedule.partition(),

@@ -76,7 +76,8 @@ Collective with_counts(Collective collective, const std::string& text, int ranks
 /// Elements of the whole vector that `text` describes, as with_counts() reads it.
 std::int64_t sum_of_counts(const std::string& text);
 /// A schedule of equal shares with the shares of the collective: each is cut into its chunks as an
-/// equal share of that size would be.
+/// equal share of that size would be. Throws InvalidArgument unless there is one count of at least
+/// 0 for each rank.
 Schedule cut_into_counts(const Schedule& schedule, const Collective& collective);
 
 /// Shares of `what` that rank `rank` sends or receives, as times the vector: nccl-tests' factors

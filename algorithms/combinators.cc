@@ -148,13 +148,16 @@ Schedule side_by_side(const Schedule& inner, const Groups& groups) {
     Rank inside;
   };
   const auto kept = std::make_shared<const Groups>(groups);
-  std::vector<Place> places(groups.size() * static_cast<std::size_t>(inner.ranks()));
+  std::vector<Place> places(groups.size() * static_cast<std::size_t>(inner.ranks()), {nullptr, 0});
   for (const std::vector<Rank>& group : *kept) {
     require(static_cast<int>(group.size()) == inner.ranks(),
             "groups: " + inner.name() + " has " + std::to_string(inner.ranks()) + " ranks, not " +
                 std::to_string(group.size()));
     for (std::size_t i = 0; i < group.size(); ++i) {
-      places.at(static_cast<std::size_t>(group[i])) = {&group, static_cast<Rank>(i)};
+      const Rank rank = group[i];
+      require(rank >= 0 && rank < std::ssize(places) && places[rank].group == nullptr,
+              "groups: rank " + std::to_string(rank) + " is outside or listed twice");
+      places[rank] = {&group, static_cast<Rank>(i)};
     }
   }
   const auto ranks = static_cast<int>(places.size());

@@ -49,7 +49,7 @@ Schedule embed(const Schedule& inner, int ranks, int chunks, const std::vector<R
                Chunks target);
 
 /// Plays `inner` in every one of the groups at once, each on the whole vector. Requires that they
-/// have inner.ranks() ranks each, and all ranks together.
+/// have inner.ranks() ranks each, and every rank once together.
 Schedule side_by_side(const Schedule& inner, const Groups& groups);
 
 /// Runs time backwards: a reduction from a to b becomes a copy from b to a. The mirror of a

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "algorithms/combinators.h"
 #include "algorithms/reduce_scatter.h"
@@ -18,11 +19,14 @@ struct Axis {
 
 // The axes longer than 1.
 std::vector<Axis> axes_of(const std::string& name, const std::vector<int>& dims) {
+  constexpr int most_ranks = 1 << 30;
   std::vector<Axis> axes;
   int stride = 1;
   for (const int d : dims) {
     require(d >= 1 && std::has_single_bit(static_cast<unsigned>(d)),
             name + ": lengths of axes must be powers of two, not " + std::to_string(d));
+    require(d <= most_ranks / stride,
+            name + ": the axes have more than " + std::to_string(most_ranks) + " ranks together");
     if (d > 1) axes.push_back({d, stride, std::countr_zero(static_cast<unsigned>(d))});
     stride *= d;
   }
@@ -88,6 +92,9 @@ Schedule grid_butterfly(const std::string& name, const GridButterfly& grid) {
               std::to_string(count) + " axes longer than 1, not " + std::to_string(grid.tracks));
   if (ranks == 1) return {name, {1, 1, 0}, [](Rank, int, Round&) {}};
   const int chunks = grid.whole_vectors ? 1 : ranks;  // of each track
+  require(grid.tracks <= std::numeric_limits<int>::max() / chunks,
+          name + ": " + std::to_string(grid.tracks) + " streams of " + std::to_string(chunks) +
+              " chunks are too many");
   std::vector<Schedule> parts;
   for (int s = 0; s < grid.tracks; ++s) {
     const auto order = exchanges(axes, static_cast<std::size_t>(s % count));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "algorithms/collective.h"
+#include "algorithms/registry.h"
 #include "algorithms/resolve.h"
 #include "core/error.h"
 
@@ -22,7 +23,7 @@ using ChunkNumbers = std::vector<int>;
 class HalvesReader {
  public:
   explicit HalvesReader(const Schedule& schedule) : schedule_(schedule) {
-    require(schedule.rounds() % 2 == 0, reason());
+    check(schedule.rounds() % 2 == 0);
   }
 
   ChunkNumbers numbers() {
@@ -41,7 +42,7 @@ class HalvesReader {
     int next = 0;
     for (Rank rank = 0; rank < n; ++rank) {
       for (const int chunk : owned_chunks(rank)) {
-        require(numbers[chunk] < 0, reason());
+        check(numbers[chunk] < 0);
         numbers[chunk] = next++;
       }
     }
@@ -49,11 +50,17 @@ class HalvesReader {
   }
 
  private:
-  std::string reason() const {
-    return schedule_.name() + " of " + std::to_string(schedule_.ranks()) +
-           " ranks is not a reduce-scatter into equal shares followed by an all-gather; ring, "
-           "circulant, direct, hierarchical and torus are, and for powers of two halving-doubling "
-           "and swing";
+  void check(bool splits) const {
+    if (splits) return;
+    std::string able;
+    for (const AlgorithmInfo& info : algorithms()) {
+      if (!info.has_shares) continue;
+      able += (able.empty() ? "" : ", ") + std::string(info.name);
+    }
+    throw InvalidArgument(schedule_.name() + " of " + std::to_string(schedule_.ranks()) +
+                          " ranks is not a reduce-scatter into equal shares followed by an "
+                          "all-gather; these are, where ranks and options allow it: " +
+                          able);
   }
 
   // The chunks that `rank` never gets from another in the second half.
@@ -64,7 +71,7 @@ class HalvesReader {
       resolve(schedule_, rank, t, round_);
       const bool reduces = t < rounds / 2;
       for (const Receipt& receipt : round_.receipts()) {
-        require(receipt.folds == reduces, reason());
+        check(receipt.folds == reduces);
         if (!reduces)
           std::fill_n(received.begin() + receipt.chunks.first, receipt.chunks.count, true);
       }
@@ -73,7 +80,7 @@ class HalvesReader {
     for (int c = 0; c < schedule_.chunks(); ++c) {
       if (!received[c]) owned.push_back(c);
     }
-    require(std::ssize(owned) * schedule_.ranks() == schedule_.chunks(), reason());
+    check(std::ssize(owned) * schedule_.ranks() == schedule_.chunks());
     return owned;
   }
 

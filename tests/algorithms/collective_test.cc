@@ -8,10 +8,13 @@
 #include <gtest/gtest.h>
 
 #include "tests/algorithms/instances.h"
+#include "tests/core/refusal.h"
 
+#include "algorithms/allreduce.h"
 #include "algorithms/combinators.h"
 #include "algorithms/halves.h"
 #include "algorithms/reduce_scatter.h"
+#include "algorithms/registry.h"
 #include "algorithms/resolve.h"
 #include "algorithms/rooted.h"
 #include "algorithms/verify.h"
@@ -124,6 +127,16 @@ TEST(SideBySide, IsProvenForEveryGroup) {
   EXPECT_THROW(side_by_side(make_schedule("ring", 3), parse_groups("2x4", 8)), InvalidArgument);
 }
 
+TEST(SideBySide, RefusesGroupsThatDoNotHaveEveryRankOnce) {
+  const Schedule ring = make_schedule("ring", 2);
+  const auto refused = [&](const Groups& groups) {
+    return refusal([&] { side_by_side(ring, groups); });
+  };
+  EXPECT_EQ(refused({{0, 1}, {2, 5}}), "groups: rank 5 is outside or listed twice");
+  EXPECT_EQ(refused({{0, -1}, {1, 2}}), "groups: rank -1 is outside or listed twice");
+  EXPECT_EQ(refused({{0, 1}, {1, 2}}), "groups: rank 1 is outside or listed twice");
+}
+
 TEST(ParseGroups, RefusesWhatLeavesRanksOutOrHasThemTwice) {
   const auto refusal = [](const char* text) {
     try {
@@ -189,13 +202,21 @@ TEST(Counts, CutEveryShareAsIfAllWereOfItsSize) {
   }
 }
 
+TEST(Counts, OfANegativeNumberOfElementsAreRefused) {
+  const Collective collective{CollectiveKind::reduce_scatter, 0, {10, -3, 3}};
+  EXPECT_EQ(refusal([&] {
+              make_schedule({"ring", {}}, 3, Bytes{40}, collective);
+            }),
+            "counts: a share cannot have -3 elements");
+}
+
 TEST(Halves, RefuseRanksThatOwnNothing) {
-  try {
-    reduce_scatter_half(make_schedule("halving-doubling", 6));
-    ADD_FAILURE() << "6 ranks were accepted";
-  } catch (const InvalidArgument& error) {
-    EXPECT_THAT(error.what(),
-                HasSubstr("halving-doubling of 6 ranks is not a reduce-scatter into"));
+  const std::string refused =
+      refusal([] { reduce_scatter_half(make_schedule("halving-doubling", 6)); });
+  EXPECT_THAT(refused, HasSubstr("halving-doubling of 6 ranks is not a reduce-scatter into"));
+  for (const AlgorithmInfo& info : algorithms()) {
+    if (!info.has_shares) continue;
+    EXPECT_THAT(refused, testing::ContainsRegex("(: |, )" + std::string(info.name) + "(,|$)"));
   }
 }
 
@@ -241,6 +262,24 @@ TEST(Bine, MeetsPartnersAtTheDistancesOfItsPaper) {
       }
     }
   }
+}
+
+TEST(Bine, RefusesTreesOfRanksAndRootsThatDoNotExist) {
+  EXPECT_EQ(refusal([] { bine_tree_phases(4, 9); }), "bine: the root must be 0 to 3, not 9");
+  EXPECT_EQ(refusal([] { bine_tree_phases(4, -1); }), "bine: the root must be 0 to 3, not -1");
+  EXPECT_EQ(refusal([] { bine_tree_phases(0, 0); }), "bine: ranks must be at least 1, not 0");
+  EXPECT_THAT(refusal([] { bine_tree_phases(6, 0); }), HasSubstr("4 and 8 would fit"));
+}
+
+TEST(GridButterfly, RefusesMoreRanksThanThereAreNumbers) {
+  EXPECT_THAT(refusal([] {
+                halving_doubling({65536, 65536}, 1, DistanceOrder::near);
+              }),
+              HasSubstr("halving-doubling: the axes have more than 1073741824 ranks together"));
+  EXPECT_THAT(refusal([] {
+                halving_doubling({32768, 32768}, 2, DistanceOrder::near);
+              }),
+              HasSubstr("2 streams of 1073741824 chunks are too many"));
 }
 
 TEST(Bine, SendsEveryBlockOnceForEveryEvenNumberOfRanks) {
