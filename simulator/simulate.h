@@ -3,6 +3,8 @@
 // All engines give the same times (docs/simulator.md says what each needs): `model` predicts from
 // link loads and is exact without contention; `quotient` plays one rank of every class of ranks
 // that behave alike; `fluid` plays every rank; `simgrid` plays execute() itself on SimGrid actors.
+// The model looks at a sample of the sends only: it also prices a schedule whose sends and receives
+// do not match, which the other three refuse.
 #pragma once
 
 #include <cstdint>

@@ -59,6 +59,9 @@ Seconds MessageGaps::beyond_one(const Costs& costs, const Protocol* protocol) co
 }
 
 std::vector<Seconds> start_times(const Disturbance& disturbance, int ranks) {
+  require(disturbance.jitter.count() >= 0 && std::isfinite(disturbance.jitter.count()),
+          fmt::format("the jitter of starts must be at least 0 s, not {} s",
+                      disturbance.jitter.count()));
   std::vector<Seconds> starts(static_cast<std::size_t>(ranks), Seconds{0});
   if (disturbance.jitter.count() > 0) {
     RandomEngine random = random_engine(disturbance.seed, "start times");
@@ -71,7 +74,8 @@ std::vector<Seconds> start_times(const Disturbance& disturbance, int ranks) {
   for (const auto& [rank, delay] : disturbance.stragglers) {
     require(rank >= 0 && rank < ranks,
             fmt::format("straggler {} does not exist; ranks are 0 to {}", rank, ranks - 1));
-    require(delay.count() >= 0, fmt::format("straggler {}: the delay must not be negative", rank));
+    require(delay.count() >= 0 && std::isfinite(delay.count()),
+            fmt::format("straggler {}: the delay must not be negative, nor infinite", rank));
     starts[static_cast<std::size_t>(rank)] += delay;
   }
   return starts;

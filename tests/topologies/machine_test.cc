@@ -1,5 +1,7 @@
 #include "topologies/machine.h"
 
+#include <cmath>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -95,6 +97,14 @@ TEST(StartTimesTest, StragglersAreDelayedAndMustExist) {
                 start_times({.stragglers = {{1, Seconds{-3}}}}, 4);
               }),
               HasSubstr("must not be negative"));
+}
+
+TEST(StartTimesTest, JitterIsATime) {
+  for (const double seconds : {-1.0, std::nan(""), HUGE_VAL}) {
+    EXPECT_THAT(refusal([&] { start_times({.jitter = Seconds{seconds}}, 4); }),
+                HasSubstr("the jitter of starts must be at least 0 s"))
+        << seconds;
+  }
 }
 
 }  // namespace
