@@ -29,7 +29,7 @@ namespace collbench {
 /// The machine that `spec` names, with `spec` as its topology's name. Star, full, cluster and
 /// machines that come in any size may leave out their size and then get one that seats `workers`
 /// ranks. A machine may have more hosts than workers, but not less. Throws InvalidArgument, with
-/// the nearest name or what would be right.
+/// the nearest name or what would be right, and Unavailable for a file that cannot be read.
 Machine machine(const std::string& spec, int workers = 0);
 
 /// A shipped machine, topologies/*.toml.

@@ -140,6 +140,10 @@ TEST(SpecificationTest, WhatIsMissingOrTooMuchIsNamed) {
   EXPECT_THAT(why_not("cluster:4xstar:8,1Gbps"), HasSubstr("bandwidth and latency"));
   EXPECT_THAT(why_not("cluster:"), HasSubstr("needs nodes, as in cluster:8xdgx-h100"));
   EXPECT_THAT(why_not(""), HasSubstr("unknown name ''"));
+  for (const char* missing : {"nowhere.xml", "nowhere.csv,latency=2us", "/nowhere/x.json"}) {
+    EXPECT_THAT(refusal<Unavailable>([&] { machine(missing); }), HasSubstr("cannot read"))
+        << missing;
+  }
   EXPECT_THAT(refusal<Unavailable>([] { machine("nowhere.toml"); }),
               HasSubstr("cannot read 'nowhere.toml': No such file"));
 }

@@ -27,7 +27,8 @@ TopologyFormat detect_topology_format(std::string_view text, const std::string& 
 /// Reads `text` in `format`.
 Machine import_topology(std::string_view text, const std::string& file,
                         TopologyFormat format = TopologyFormat::automatic);
-/// The same from a file. Throws InvalidArgument too if it cannot be read or exceeds 64 MiB.
+/// The same from a file. Throws Unavailable if it cannot be read, and InvalidArgument if it exceeds
+/// 64 MiB.
 Machine import_topology_file(const std::string& path,
                              TopologyFormat format = TopologyFormat::automatic);
 
