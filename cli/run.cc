@@ -89,10 +89,23 @@ int prove_runnable(const RunPlan& plan, bool all_here) {
   return exit_ok;
 }
 
+/// A file holds the sums of one case, and `algos order` reads them as an all-reduce's of all
+/// workers.
+void require_one_sum(const std::vector<Case>& cases) {
+  require(cases.size() == 1,
+          fmt::format("--observe writes the sums of one case, and these are {}", cases.size()));
+  const Case& point = cases.front();
+  require(point.collective == CollectiveKind::all_reduce && point.op == ReduceOp::sum &&
+              point.groups.empty(),
+          "--observe is for sums of an all-reduce of all workers, whose order 'algos order' finds; "
+          "leave other --collective, --op and --groups out");
+}
+
 RunPlan plan_of(const Settings& settings, std::vector<Case> cases, ProgressLine& progress) {
   RunPlan plan;
   plan.cases = std::move(cases);
   plan.sampling = sampling_of(settings);
+  if (!plan.sampling.observe.empty()) require_one_sum(plan.cases);
   plan.cycles = settings.count("run-cycles", 1, 1'000'000);
   plan.skip_unavailable = settings.flag("skip-unavailable");
   follow(plan, progress, measured_case);

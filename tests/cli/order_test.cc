@@ -90,5 +90,22 @@ TEST_F(OrderTest, DamagedAndForeignFilesAreRefused) {
   }
 }
 
+TEST_F(OrderTest, OnlySumsOfOneAllReduceAreObserved) {
+  for (const std::vector<std::string>& others : {std::vector<std::string>{"--op", "max"},
+                                                 {"--op", "avg"},
+                                                 {"--collective", "reduce-scatter"},
+                                                 {"--collective", "broadcast"},
+                                                 {"--groups", "2x2"},
+                                                 {"-e", "64000"},
+                                                 {"-d", "i32"}}) {
+    std::vector<std::string> arguments{"run", "-A",   "ring", "-W", "4",         "-b",      "4000",
+                                       "-e",  "4000", "-n",   "1",  "--observe", "sums.txt"};
+    arguments.insert(arguments.end(), others.begin(), others.end());
+    const CommandOutcome ran = invoke(folder_, arguments);
+    EXPECT_EQ(ran.code, 2) << testing::PrintToString(others);
+    EXPECT_EQ(invoke_program(folder_, "ls", {"sums.txt"}).out, "") << ran.err;
+  }
+}
+
 }  // namespace
 }  // namespace collbench
