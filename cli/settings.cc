@@ -57,10 +57,15 @@ std::string spelling(const OptionRow& row) {
                      row.also.empty() ? "" : fmt::format("--{},", row.also), row.name);
 }
 
-/// Options about settings themselves cannot be set from a file or the environment.
+/// Those that say what to do instead, or about settings themselves, cannot be set from a file or
+/// the environment.
+bool is_configurable(std::string_view option) {
+  constexpr std::string_view direct[] = {"config",  "dump-config", "list",
+                                         "dry-run", "help",        "version"};
+  return std::ranges::find(direct, option) == std::end(direct);
+}
 bool is_configurable(const OptionRow& row) {
-  constexpr std::string_view direct[] = {"config", "dump-config", "list", "dry-run"};
-  return !is_argument(row) && std::ranges::find(direct, row.name) == std::end(direct);
+  return !is_argument(row) && is_configurable(row.name);
 }
 
 std::vector<std::string> configurable_names(std::span<const OptionRow> rows) {
@@ -107,7 +112,9 @@ constexpr std::string_view other_variables[] = {"COLLBENCH_CUDA_LIBRARY", "COLLB
 /// Adds the variables of the options of `app` and of all commands below it.
 void add_variables(const CLI::App& app, std::vector<std::string>& names) {
   for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back(environment_name(name));
+    for (const std::string& name : option->get_lnames()) {
+      if (is_configurable(name)) names.push_back(environment_name(name));
+    }
   }
   for (const CLI::App* command : app.get_subcommands(nullptr)) add_variables(*command, names);
 }

@@ -112,6 +112,16 @@ TEST(ConfigErrorTest, SettingsAboutSettingsAreNoKeys) {
   EXPECT_EQ(invoke(folder, {"--list"}).code, 2);
 }
 
+TEST(ConfigErrorTest, WhatToDoInsteadIsNoVariable) {
+  RunFolder folder;
+  for (const char* name : {"CONFIG", "DRY_RUN", "DUMP_CONFIG", "HELP", "LIST", "VERSION"}) {
+    const std::string variable = "COLLBENCH_" + std::string(name);
+    const CommandOutcome outcome = invoke(folder, {"--list", "-b", "1K"}, {{variable, "1"}});
+    EXPECT_EQ(outcome.code, 2) << name;
+    EXPECT_THAT(outcome.err, HasSubstr(variable + " is no setting of collbench."));
+  }
+}
+
 TEST(UnreadFlagsTest, AreNamedAfterTheCommandAndReadOnesAreNot) {
   RunFolder folder;
   const std::vector<std::string> bound = {"synth", "--topo", "star:3,1Gbps,1us", "--bound"};
