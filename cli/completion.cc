@@ -1,5 +1,6 @@
 // `collbench completion SHELL`: a script made by walking the tree of commands and options.
 #include <iostream>
+#include <map>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -8,7 +9,10 @@
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/settings.h"
+#include "core/parse.h"
 #include "core/suggest.h"
+#include "simulator/simulate.h"
+#include "training/engines/engine.h"
 #include "transports/world/launch.h"
 
 namespace collbench {
@@ -16,7 +20,8 @@ namespace {
 
 /// One command for the script: the words that reach it, and what may follow them.
 struct Node {
-  std::string path;  // "" for the root, "algos show"
+  std::string path;         // "" for the root, "algos show"
+  bool is_default = false;  // its options are those of the root
   std::vector<const CLI::App*> commands;
   std::vector<const CLI::Option*> options;
 };
@@ -24,7 +29,9 @@ struct Node {
 void walk(const CLI::App& app, const std::string& path, std::vector<Node>& nodes) {
   const auto commands =
       app.get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
-  nodes.push_back({path, commands, app.get_options()});
+  const bool is_default = app.get_fallthrough();
+  nodes.push_back(
+      {path, is_default, commands, (is_default ? *app.get_parent() : app).get_options()});
   for (const CLI::App* command : commands) {
     walk(*command, path.empty() ? command->get_name() : path + " " + command->get_name(), nodes);
   }
@@ -39,21 +46,45 @@ std::vector<std::string> words_of(const Node& node) {
   return words;
 }
 
-/// The words an option of a command takes, where they are known; the path of the root is empty.
-std::vector<std::string> values_of(const std::string& path, const std::string& option) {
-  return option == "format" && path.empty() ? record_format_names() : option_words(option);
+std::vector<std::string> engine_names(bool computes) {
+  std::vector<std::string> names{"auto"};
+  if (computes) {
+    for (const ComputeEngine& engine : engines()) names.emplace_back(engine.name);
+  } else {
+    for (const Engine engine : {Engine::model, Engine::quotient, Engine::fluid, Engine::simgrid}) {
+      names.emplace_back(to_string(engine));
+    }
+  }
+  return names;
 }
 
-/// The root's options with values, as shell cases: "--algo|-A) words='...' ;;".
-std::string value_cases(const Node& root) {
+/// The words an option of a command takes, where they are known.
+std::vector<std::string> values_of(const Node& node, const std::string& option) {
+  const bool runs = node.path.empty() || node.is_default;
+  if (option == "format" && runs) return record_format_names();
+  return option == "engine" ? engine_names(node.path == "train") : option_words(option);
+}
+
+/// The options with values of all commands, as shell cases: "' --algo'|'simulate -A') words='...'".
+/// Where no words are known, a blank leads to names of files.
+std::string value_cases(const std::vector<Node>& nodes) {
+  std::map<std::string, std::string> patterns;  // by words
+  for (const Node& node : nodes) {
+    for (const CLI::Option* option : node.options) {
+      if (option->get_lnames().empty()) continue;
+      const auto values = values_of(node, option->get_lnames().front());
+      if (option->get_expected_max() == 0) continue;
+      std::string& names = patterns[fmt::format("{} ", fmt::join(values, " "))];
+      const auto add = [&](const std::string& name) {
+        names += fmt::format("{}'{} {}'", names.empty() ? "" : "|", node.path, name);
+      };
+      for (const std::string& name : option->get_lnames()) add("--" + name);
+      for (const std::string& letter : option->get_snames()) add("-" + letter);
+    }
+  }
   std::string out;
-  for (const CLI::Option* option : root.options) {
-    if (option->get_lnames().empty()) continue;
-    const auto values = values_of(root.path, option->get_lnames().front());
-    if (values.empty()) continue;
-    std::string names = "--" + option->get_lnames().front();
-    for (const std::string& letter : option->get_snames()) names += "|-" + letter;
-    out += fmt::format("    {}) words='{}' ;;\n", names, fmt::join(values, " "));
+  for (const auto& [words, names] : patterns) {
+    out += fmt::format("    {}) words='{}' ;;\n", names, words);
   }
   return out;
 }
@@ -77,7 +108,7 @@ _collbench() {{
       {}) path="${{path:+$path }}$word" ;;
     esac
   done
-  case "$previous" in
+  case "$path $previous" in
 {}  esac
   if [ -z "$words" ]; then
     case "$path" in
@@ -88,7 +119,7 @@ _collbench() {{
 }}
 complete -F _collbench collbench
 )",
-                     paths, value_cases(nodes.front()), commands);
+                     paths, value_cases(nodes), commands);
 }
 
 std::string zsh_script(const std::vector<Node>& nodes) {
@@ -98,26 +129,37 @@ std::string zsh_script(const std::vector<Node>& nodes) {
          bash_script(nodes);
 }
 
+/// Every word of the command was typed, and none of a command below it.
+std::string fish_condition(const Node& node) {
+  std::vector<std::string> tests;
+  for (const std::string& word : split_at(node.path, ' ')) {
+    if (!word.empty()) tests.push_back("__fish_seen_subcommand_from " + word);
+  }
+  std::string below;
+  for (const CLI::App* command : node.commands) {
+    if (!command->get_fallthrough()) below += " " + command->get_name();
+  }
+  if (!below.empty()) tests.push_back("not __fish_seen_subcommand_from" + below);
+  return fmt::format("{}", fmt::join(tests, "; and "));
+}
+
 std::string fish_script(const std::vector<Node>& nodes) {
   std::string out = "# fish completion for collbench: collbench completion fish | source\n";
   for (const Node& node : nodes) {
-    std::string when = "__fish_use_subcommand";
-    if (!node.path.empty()) {
-      const std::string last = node.path.substr(node.path.rfind(' ') + 1);
-      when = "__fish_seen_subcommand_from " + last;
-    }
+    if (node.is_default) continue;
+    const std::string when = fish_condition(node);
     for (const CLI::App* command : node.commands) {
-      out += fmt::format("complete -c collbench -n '{}' -f -a {} -d {}\n", when,
-                         command->get_name(), shell_quoted(command->get_description()));
+      out += fmt::format("complete -c collbench -n '{}' -f -a {} -d {}\n",
+                         node.path.empty() ? "__fish_use_subcommand" : when, command->get_name(),
+                         shell_quoted(command->get_description()));
     }
     for (const CLI::Option* option : node.options) {
       if (option->get_lnames().empty()) continue;
       const std::string& name = option->get_lnames().front();
-      out += fmt::format("complete -c collbench {}-l {}",
-                         node.path.empty() ? "" : "-n '" + when + "' ", name);
+      out += fmt::format("complete -c collbench -n '{}' -l {}", when, name);
       for (const std::string& letter : option->get_snames()) out += " -s " + letter;
       if (option->get_expected_max() > 0) out += " -r";
-      const auto values = values_of(node.path, name);
+      const auto values = values_of(node, name);
       if (!values.empty()) out += fmt::format(" -a '{}'", fmt::join(values, " "));
       out += " -d " + shell_quoted(option->get_description()) + "\n";
     }

@@ -1,10 +1,12 @@
 // The words that options take, where they are known: what completion offers and parsing accepts.
+#include <array>
 #include <map>
 
 #include "algorithms/registry.h"
 #include "bench/reports/columns.h"
 #include "cli/settings.h"
 #include "core/data_type.h"
+#include "simulator/simulate.h"
 #include "transports/world/backend.h"
 
 namespace collbench {
@@ -48,8 +50,11 @@ std::vector<std::string> option_words(std::string_view option) {
       {"executor", {"auto", "graph", "persistent"}},
       {"op", names_of(all_reduce_ops())},
       {"pin", {"compact", "scatter", "none"}},
+      {"posting", names_of(std::array{Posting::eager, Posting::rendezvous})},
       {"progress", {"auto", "on", "off"}},
       {"sort", column_names()},
+      {"strategy",
+       {"mirrored", "multi-worker-mirrored", "central-storage", "parameter-server", "tpu"}},
       {"transport", remote_backend().transports},
   };
   const auto found = all.find(option);

@@ -348,6 +348,11 @@ TEST_F(UsageTest, BashCompletionLoadsAndCompletes) {
   EXPECT_EQ(complete("collbench --columns of", 2), "of-bound\n");
   EXPECT_EQ(complete("collbench algos ver", 2), "verify\n");
   EXPECT_EQ(complete("collbench algos verify --wor", 3), "--workers\n");
+  EXPECT_EQ(complete("collbench run --alg", 2), "--algo\n");
+  EXPECT_EQ(complete("collbench simulate --engine ''", 3), "auto model quotient fluid simgrid\n");
+  EXPECT_EQ(complete("collbench train --engine pl", 3), "plain\n");
+  EXPECT_EQ(complete("collbench train --strategy t", 3), "tpu\n");
+  EXPECT_EQ(complete("collbench run --observe completion", 3), "completion.bash\n");
 }
 
 // Neither shell is needed: zsh takes bash's script, and fish's is a list.
@@ -358,7 +363,10 @@ TEST_F(UsageTest, CompletionForZshAndFishKnowsTheSame) {
   EXPECT_THAT(zsh, HasSubstr(bash));
   const std::string fish = run({"completion", "fish"}).out;
   EXPECT_THAT(fish, HasSubstr("-n '__fish_use_subcommand' -f -a simulate -d "));
-  EXPECT_THAT(fish, HasSubstr("-n '__fish_seen_subcommand_from algos' -f -a verify -d "));
+  EXPECT_THAT(fish, ContainsRegex("-n '__fish_seen_subcommand_from algos; and not "
+                                  "__fish_seen_subcommand_from [^']*show[^']*' -f -a verify -d "));
+  EXPECT_THAT(fish, HasSubstr("-n '__fish_seen_subcommand_from topo; and "
+                              "__fish_seen_subcommand_from show' -l "));
   EXPECT_THAT(fish, ContainsRegex("-l algo -s A -r -a '[^']*double-tree"));
   EXPECT_EQ(run({"completion", "tcsh"}).code, 2);
 }
