@@ -138,9 +138,11 @@ void replay_here(const Settings& settings) {
 }  // namespace
 
 int train_replay(const Settings& settings) {
-  require(
-      !settings.given("trace"),
-      fmt::format("{} of a workload is of a simulated step: give --topo", settings.label("trace")));
+  for (const char* name : {"trace", "accumulate"}) {
+    require(
+        !settings.given(name),
+        fmt::format("{} of a workload is of a simulated step: give --topo", settings.label(name)));
+  }
   const bool isolates = settings.flag("isolate");
   std::optional<TrainingWorkers> workers;
   if (!isolates) workers = launched_workers(settings);

@@ -135,7 +135,8 @@ TrainingMemory memory_of(const Settings& settings, const StepModel& model) {
                           .element_bytes = width,
                           .wire_bytes = model.element_bytes,
                           .slots = static_cast<int>(slot_names(optimizer).size()),
-                          .overlap = model.overlap});
+                          .overlap = model.overlap,
+                          .accumulate = model.accumulate});
 }
 
 void print(const Settings& settings, const PlayedStep& played) {

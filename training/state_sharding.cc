@@ -94,7 +94,8 @@ TrainingMemory expected_memory(const MemoryQuestion& question) {
   const bool divided = question.sharding != StateSharding::none;
   TrainingMemory memory;
   memory.parameters = element * (full ? share : all);
-  memory.gradients = memory.parameters;
+  const bool keeps_whole = question.accumulate > 1;
+  memory.gradients = element * (full && !keeps_whole ? share : all);
   memory.optimizer = element * question.slots * (divided ? share : all);
   if (question.wire_bytes < question.element_bytes) {
     memory.buffers = Bytes{question.wire_bytes} * largest;
@@ -105,8 +106,10 @@ TrainingMemory expected_memory(const MemoryQuestion& question) {
     const auto in_units = [&](std::int64_t count) {
       return std::min(element * count + Bytes{2 * HeldPages::unit}, element * all);
     };
-    memory.buffers = memory.buffers + in_units(most_gathered(question, layers)) +
-                     in_units(most_unsummed(question, layers));
+    memory.buffers = memory.buffers + in_units(most_gathered(question, layers));
+    if (!keeps_whole) {
+      memory.buffers = memory.buffers + in_units(most_unsummed(question, layers));
+    }
   }
   return memory;
 }

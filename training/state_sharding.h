@@ -50,8 +50,11 @@ struct MemoryQuestion {
   int wire_bytes = 4;  // of an element on the wire, where it is narrower
   int slots = 0;       // vectors that the optimizer remembers
   bool overlap = true;
+  int accumulate = 1;  // micro-batches of a step, of which the last one sums
 };
 /// By the sizes of vectors and shares, and the most that is gathered and not yet summed at once.
+/// Between micro-batches no rank knows its share of the sums, so each keeps whole gradients, as
+/// FSDP does with no_sync().
 TrainingMemory expected_memory(const MemoryQuestion& question);
 
 /// The elements of a bucket that `rank` sums and updates.

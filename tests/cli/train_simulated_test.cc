@@ -81,6 +81,19 @@ TEST_F(TrainSimulatedTest, AStepIsScaledShardedAndSlowedAsAsked) {
   }
 }
 
+TEST_F(TrainSimulatedTest, WorkersKeepWholeGradientsBetweenMicroBatches) {
+  const auto memory = [&](const char* micro_batches) {
+    const CommandOutcome outcome =
+        run({"--workload", "resnet50", "--topo", "star:8,100Gbps,5us", "--algo", "ring",
+             "--sharding", "full", "--accumulate", micro_batches, "--json", "-"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return parse_json<nlohmann::json>(outcome.out)["memory"];
+  };
+  constexpr std::int64_t parameters = 25557032;
+  EXPECT_NEAR(memory("1")["gradients_bytes"].get<double>(), 4.0 * parameters / 8, 4096);
+  EXPECT_EQ(memory("4")["gradients_bytes"], 4 * parameters);
+}
+
 TEST_F(TrainSimulatedTest, TheTablesOfLayersAndTheDevicesAreListed) {
   const CommandOutcome list = run({"--list-workloads"});
   EXPECT_EQ(list.code, 0) << list.err;

@@ -161,6 +161,23 @@ TEST(StateShardingTest, OfLargeVectorsTwoBucketsAreThereAtOnce) {
   EXPECT_EQ(expected_memory(question).buffers.count, 4 * million * (35 + 70) + ends / 2);
 }
 
+TEST(StateShardingTest, GradientsStayWholeUntilTheLastMicroBatchSumsThem) {
+  constexpr std::int64_t million = 1'000'000;
+  std::vector<Tensor> tensors = six_tensors();
+  for (Tensor& tensor : tensors) tensor.first *= million, tensor.count *= million;
+  const std::vector<Bucket> buckets{
+      {0, 12 * million}, {12 * million, 23 * million}, {35 * million, 35 * million}};
+  MemoryQuestion question{
+      .sharding = StateSharding::full, .tensors = tensors, .buckets = buckets, .ranks = 2};
+  EXPECT_EQ(expected_memory(question).gradients.count, 4 * million * 35);
+  question.accumulate = 4;
+  const TrainingMemory memory = expected_memory(question);
+  EXPECT_EQ(memory.gradients.count, 4 * million * 70);
+  EXPECT_EQ(memory.parameters.count, 4 * million * 35);
+  // Those of the last micro-batch are added to them.
+  EXPECT_EQ(memory.buffers.count, 4 * million * 58 + 2 * HeldPages::unit);
+}
+
 TEST(HeldPagesTest, UnitsGoBackOnceNobodyHoldsThem) {
   constexpr std::int64_t unit = HeldPages::unit;
   const std::shared_ptr<std::byte> memory = allocate_pages({3 * unit});
