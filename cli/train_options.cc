@@ -92,16 +92,12 @@ std::span<const OptionRow> train_option_rows() {
   return all;
 }
 
-namespace {
-
 DataType wire_of(const Settings& settings) {
   const DataType type = parse_data_type(settings.text("wire"));
   require(type == DataType::f16 || type == DataType::bf16,
           fmt::format("{}: f16 or bf16, not {}", settings.label("wire"), to_string(type)));
   return type;
 }
-
-}  // namespace
 
 TrainingPlan plan_of(const Settings& settings) {
   TrainingPlan plan;

@@ -15,7 +15,8 @@ namespace collbench {
 
 std::span<const OptionRow> train_option_rows();
 
-/// Throws InvalidArgument naming the option that is wrong.
+/// Throw InvalidArgument naming the option that is wrong.
+DataType wire_of(const Settings& settings);
 TrainingPlan plan_of(const Settings& settings);
 
 /// The all-reduce that --algo or --communication asks for, "auto" included; else the back end's own

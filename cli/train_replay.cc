@@ -56,7 +56,7 @@ ReplayedWorkload replay_of(const Settings& settings, int workers) {
   plan.compute = compute_of(settings, replay.workload, replay.batch);
   plan.tensors = tensors_of(replay.workload);
   plan.type = parse_data_type(settings.text("datatype"));
-  if (settings.given("wire")) plan.wire = parse_data_type(settings.text("wire"));
+  if (settings.given("wire")) plan.wire = wire_of(settings);
   const std::string& rule = settings.text("buckets");
   require(rule != "auto", fmt::format("{}: auto needs the costs of a network; give --topo",
                                       settings.label("buckets")));

@@ -112,8 +112,8 @@ PlayedStep play(const Settings& settings) {
   model.sharding = parse_state_sharding(settings.text("sharding"));
   model.overlap = !settings.flag("no-overlap");
   model.tensors = tensors_of(played.workload);
-  const bool narrowed = settings.declares("wire") && settings.given("wire");
-  model.element_bytes = size_of(parse_data_type(settings.text(narrowed ? "wire" : "datatype")));
+  model.element_bytes = size_of(
+      settings.given("wire") ? wire_of(settings) : parse_data_type(settings.text("datatype")));
   played.algorithms = price_buckets(settings, model);
   const int draws = settings.count("draws", 1, 100'000);
   played.steps = simulate_steps(model, model.costs.jitter > 0 ? draws : 1);

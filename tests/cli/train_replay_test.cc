@@ -79,6 +79,10 @@ TEST_F(TrainReplayTest, WhatOnlyASimulationKnowsIsRefused) {
           "auto needs the costs of a network");
   refused({"--workload", "./layers.csv", "--workers", "2", "--trace", "steps.json"}, 2,
           "--trace of a workload is of a simulated step: give --topo");
+  refused({"--workload", "./layers.csv", "--workers", "2", "--accumulate", "4"}, 2,
+          "--accumulate of a workload is of a simulated step: give --topo");
+  refused({"--workload", "./layers.csv", "--workers", "2", "--wire", "u8"}, 2,
+          "--wire: f16 or bf16, not u8");
   refused({"--workload", "./layers.csv", "--workers", "2", "--backend", "nosuch"}, 2,
           "unknown back end 'nosuch'");
   refused({"--workload", "./missing.csv", "--workers", "2"}, 4, "./missing.csv");

@@ -168,6 +168,9 @@ TEST_F(TrainSimulatedTest, ARefusedSettingIsNamed) {
       run({"--workload", "resnet50", "--topo", "dgx-2", "--batch", "17", "--workers", "16"});
   EXPECT_EQ(batch.code, 2);
   EXPECT_THAT(batch.err, HasSubstr("not divisible"));
+  const CommandOutcome wire = run({"--workload", "resnet50", "--topo", "dgx-2", "--wire", "f64"});
+  EXPECT_EQ(wire.code, 2);
+  EXPECT_THAT(wire.err, HasSubstr("--wire: f16 or bf16, not f64"));
   const CommandOutcome servers = run({"--topo", "star:5,1Gbps,20us", "--workers", "4", "--strategy",
                                       "parameter-server", "--buckets", "one"});
   EXPECT_EQ(servers.code, 2);
