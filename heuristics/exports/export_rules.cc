@@ -68,6 +68,17 @@ void for_each_rule(const SelectionTable& table, Find find, std::string_view lack
   }
 }
 
+std::string lacking_protocol(const SelectionTable& table, const SizeRule& rule) {
+  constexpr std::string_view known = "LL, LL128 and Simple";
+  if (!rule.protocol.empty()) {
+    return fmt::format("'{}' is no protocol of NCCL; it has {}", rule.protocol, known);
+  }
+  return fmt::format(
+      "a rule needs one of NCCL's protocols ({}), and policy {} names none on {}; name a machine "
+      "of GPUs, such as dgx-h100, with policy nccl or model, or export for another library",
+      known, table.policy, table.machine);
+}
+
 std::string export_nccl_tuner(const SelectionTable& table) {
   std::string text = fmt::format(
       "# all-reduce rules of collbench, policy {}, {}\n"
@@ -75,13 +86,15 @@ std::string export_nccl_tuner(const SelectionTable& table) {
       table.policy, table.machine);
   for_each_rule(table, nccl_kernel, "NCCL has no such algorithm",
                 [&](const ScaleRules& scale, const SizeRule& rule, NcclAlgorithm kernel) {
+                  if (kernel == NcclAlgorithm::all_pairs) {
+                    text += fmt::format(
+                        "# from {} bytes, {} ranks: no rule; RCCL takes all-pairs by itself\n",
+                        rule.from.count, scale.workers);
+                    return;
+                  }
                   const bool nvls = rule.algorithm.starts_with("nvls");
                   const auto protocol = nccl_protocol(nvls ? "Simple" : rule.protocol);
-                  if (!protocol) {
-                    refuse(scale, rule,
-                           fmt::format("'{}' is no protocol of NCCL; it has LL, LL128 and Simple",
-                                       rule.protocol));
-                  }
+                  if (!protocol) refuse(scale, rule, lacking_protocol(table, rule));
                   TunerRule line;
                   line.collective = 4;
                   line.min_bytes = static_cast<std::uint64_t>(rule.from.count);
@@ -156,11 +169,12 @@ std::span<const RuleFormat> rule_formats() {
   static const std::vector<RuleFormat> formats{
       {"nccl-tuner",
        "file of rules for a tuner plugin of NCCL",
-       {"ring", "double-tree", "nvls", "nvls-tree"},
+       {"ring", "double-tree", "nvls", "nvls-tree", "all-pairs"},
        export_nccl_tuner},
       {"ompi",
        "dynamic rules of Open MPI's coll/tuned",
-       {"reduce-broadcast", "tree", "recursive-doubling", "ring", "halving-doubling"},
+       {"reduce-broadcast", "tree", "nonoverlapping", "recursive-doubling", "ring",
+        "segmented-ring", "halving-doubling"},
        export_ompi},
       {"ucc",
        "UCC_TL_UCP_TUNE",

@@ -1,8 +1,9 @@
 // A table of choices in the formats of other libraries, so that they can use them.
 //
-// Each form knows fewer algorithms than we do. offered_algorithms() says which, so that a policy
-// can choose among them; a rule that names another is refused, never replaced. All forms state
-// policy, machine and type in a comment where they can hold one.
+// Each form knows fewer algorithms than we do. RuleFormat::offered says which, so that a policy
+// can choose among them; a rule that names another is refused, never replaced. RCCL's all-pairs
+// kernels have no name in NCCL's files: their sizes are left out, and the library takes them by
+// itself. All forms state policy, machine and type in a comment where they can hold one.
 #pragma once
 
 #include <span>

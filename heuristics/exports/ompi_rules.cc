@@ -69,8 +69,10 @@ std::optional<OmpiRule> ompi_rule_of(std::string_view algorithm) {
   }
   const std::optional<OmpiAlgorithm> number = ompi_algorithm_of(algorithm);
   if (!number) return {};
-  return OmpiRule{static_cast<int>(*number),
-                  *number == OmpiAlgorithm::segmented_ring ? usual_segment : 0};
+  // Its fixed rules name no segment, so a file that repeats them does not either.
+  const bool has_segments =
+      *number == OmpiAlgorithm::segmented_ring && algorithm != "segmented-ring";
+  return OmpiRule{static_cast<int>(*number), has_segments ? usual_segment : 0};
 }
 
 std::optional<OmpiAlgorithm> ompi_algorithm_of(std::string_view algorithm) {
@@ -78,8 +80,9 @@ std::optional<OmpiAlgorithm> ompi_algorithm_of(std::string_view algorithm) {
   if (spec.name == "ring" || spec.name == "tf-ring") {
     return spec.options.count("segments") > 0 ? OmpiAlgorithm::segmented_ring : OmpiAlgorithm::ring;
   }
+  if (spec.name == "segmented-ring") return OmpiAlgorithm::segmented_ring;
   if (spec.name == "reduce-broadcast") return OmpiAlgorithm::linear;
-  if (spec.name == "tree") return OmpiAlgorithm::nonoverlapping;
+  if (spec.name == "tree" || spec.name == "nonoverlapping") return OmpiAlgorithm::nonoverlapping;
   if (spec.name == "recursive-doubling") return OmpiAlgorithm::recursive_doubling;
   if (spec.name == "halving-doubling") return OmpiAlgorithm::rabenseifner;
   return {};

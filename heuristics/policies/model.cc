@@ -264,6 +264,15 @@ std::vector<Candidate> predict_all(const ModelPolicy& model, const std::vector<s
   return candidates;
 }
 
+/// RCCL's kernels where it takes them, for the asker who lists them: no schedule is like them.
+std::optional<Candidate> all_pairs(const Question& question) {
+  constexpr std::string_view name = "all-pairs";
+  if (std::ranges::find(question.available, name) == question.available.end()) return {};
+  const std::optional<InsideLibrary> inside = inside_library(question);
+  if (!inside || inside->chosen.algorithm != name) return {};
+  return inside->chosen;
+}
+
 }  // namespace
 
 Answer ask_model(const Question& question) {
@@ -272,6 +281,7 @@ Answer ask_model(const Question& question) {
   const ModelPolicy model(question);
   std::vector<Candidate> candidates = predict_all(model, names_for(question), question.workers);
   if (std::optional<Candidate> adds = model.in_network()) candidates.push_back(std::move(*adds));
+  if (std::optional<Candidate> kernels = all_pairs(question)) candidates.push_back(*kernels);
   return take_fastest(std::move(candidates));
 }
 

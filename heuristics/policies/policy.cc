@@ -61,7 +61,8 @@ bool contains(std::span<const std::string> list, std::string_view name) {
 }
 
 /// What runs beside our schedules, choosing for itself or by switches that add.
-constexpr std::array<std::string_view, 5> black_boxes{"nccl", "mpi", "gloo", "nvls", "nvls-tree"};
+constexpr std::array<std::string_view, 6> black_boxes{"nccl", "mpi",       "gloo",
+                                                      "nvls", "nvls-tree", "all-pairs"};
 
 bool is_ours(std::string_view name) {
   return std::any_of(algorithms().begin(), algorithms().end(),

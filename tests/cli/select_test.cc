@@ -127,7 +127,27 @@ TEST_F(SelectTest, ExportsHoldRulesForEveryNumberOfWorkers) {
   EXPECT_THAT(text, HasSubstr(",-1,2,16,-1,-1\n"));
 }
 
+TEST_F(SelectTest, ExportsLeaveRcclItsAllPairsAndOpenMpiItsSegmentedRing) {
+  for (const char* policy : {"nccl", "model"}) {
+    const CommandOutcome rccl =
+        run({"-t", "mi300x", "-W", "8", "-p", policy, "--export", "nccl-tuner"});
+    EXPECT_EQ(rccl.code, 0) << rccl.err;
+    EXPECT_EQ(rccl.err, "");
+    EXPECT_THAT(rccl.out, HasSubstr("# from 0 bytes, 8 ranks: no rule; RCCL takes all-pairs"));
+    EXPECT_THAT(rccl.out, testing::Not(HasSubstr("allreduce,0,")));
+    EXPECT_THAT(rccl.out, HasSubstr(",18446744073709551615,"));
+  }
+  const CommandOutcome ompi =
+      run({"-t", "ethernet-10g", "-W", "2,128", "-p", "ompi", "--export", "ompi", "-b", "4"});
+  EXPECT_EQ(ompi.code, 0) << ompi.err;
+  EXPECT_EQ(ompi.err, "");
+  EXPECT_THAT(ompi.out, HasSubstr(" 5 0 0 # segmented ring\n"));
+  EXPECT_THAT(ompi.out, HasSubstr("128 # ranks\n3 # sizes\n0 2 0 0 # nonoverlapping\n"));
+}
+
 TEST_F(SelectTest, WhatIsMissingOrWrongIsSaid) {
+  EXPECT_THAT(refused({"-t", "star:4,10Gbps,5us", "-W", "4", "--export", "nccl-tuner"}),
+              HasSubstr("policy auto names none on star:4,10Gbps,5us; name a machine of GPUs"));
   EXPECT_THAT(refused({"-W", "8"}), HasSubstr("name a machine (--topo)"));
   EXPECT_THAT(refused({"-p", "modell"}), HasSubstr("Did you mean 'model'?"));
   EXPECT_THAT(refused({"-B", "shm", "-t", "ethernet-100g"}), HasSubstr("choose one of --backend"));

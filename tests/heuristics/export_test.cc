@@ -189,6 +189,31 @@ TEST(ExportTest, KernelsOfNvlsHaveOneProtocol) {
               HasSubstr("NCCL has no such algorithm"));
 }
 
+TEST(ExportTest, WhatNcclsFileCannotNameIsLeftToRccl) {
+  const SelectionTable table = table_of({{0_B, 99_B, "all-pairs", "LL"},
+                                         {100_B, 199_B, "ring", "LL"},
+                                         {200_B, no_end, "all-pairs", "Simple"}});
+  const std::string text = find_rule_format("nccl-tuner").write(table);
+  EXPECT_THAT(text, HasSubstr("\n# from 0 bytes, 8 ranks: no rule; RCCL takes all-pairs by itself\n"
+                              "allreduce,100,199,ring,ll,"));
+  const auto rules = parse_tuner_rules(text, "exported");
+  ASSERT_EQ(rules.size(), 1U);
+  EXPECT_EQ(find_rule(rules, {.collective = 4, .bytes = 99, .nodes = 2, .ranks = 8}), nullptr);
+  EXPECT_EQ(find_rule(rules, {.collective = 4, .bytes = 200, .nodes = 2, .ranks = 8}), nullptr);
+}
+
+TEST(ExportTest, RulesOfNcclNeedAProtocol) {
+  const std::string refused = refusal([] {
+    find_rule_format("nccl-tuner").write(table_of({{0_B, no_end, "ring", ""}}));
+  });
+  EXPECT_THAT(refused, HasSubstr("policy model names none on two \"nodes\""));
+  EXPECT_THAT(refused, HasSubstr("such as dgx-h100"));
+  EXPECT_THAT(refusal([] {
+                find_rule_format("nccl-tuner").write(table_of({{0_B, no_end, "ring", "L"}}));
+              }),
+              HasSubstr("'L' is no protocol of NCCL; it has LL, LL128 and Simple"));
+}
+
 TEST(ExportTest, SizesBeyondWhatIntelCanNameAreLeftOut) {
   const SelectionTable table = table_of({{0_B, Bytes{(std::int64_t{1} << 31) - 1}, "ring", ""},
                                          {Bytes{std::int64_t{1} << 31}, no_end, "tree", ""}});
@@ -234,6 +259,10 @@ TEST(ExportTest, OnlyOpenMpisSegmentedRingHasASegmentSize) {
                                                {100_B, no_end, "tree", ""}}));
   EXPECT_THAT(text, HasSubstr("\n0 4 0 0 # ring\n1 5 0 131072 # segmented ring\n"
                               "100 2 0 0 # nonoverlapping\n"));
+  // As Open MPI's fixed rules call them.
+  EXPECT_THAT(find_rule_format("ompi").write(table_of(
+                  {{0_B, 0_B, "nonoverlapping", ""}, {1_B, no_end, "segmented-ring", ""}})),
+              HasSubstr("\n0 2 0 0 # nonoverlapping\n1 5 0 0 # segmented ring\n"));
 }
 
 }  // namespace
