@@ -32,19 +32,46 @@ void add_flow_edge(FlowGraph& graph, int from, int to, FlowRate capacity) {
   boost::put(boost::edge_reverse, graph, back, there);
 }
 
-// Whether a host is in the first half: by its place on the longest axis, or by its number.
-bool is_in_first_half(const Topology& topology, Host host) {
+/// Places of hosts along an axis, and how far they are apart in the order of hosts.
+struct Axis {
+  int length = 1;
+  int stride = 1;
+};
+
+/// Those of a grid that can be cut; of other networks the order of hosts.
+std::vector<Axis> axes_of(const Topology& topology) {
   const Layout& layout = topology.layout();
-  if (layout.kind != Layout::Kind::grid || layout.dims.empty()) return host < topology.hosts() / 2;
-  const auto longest = std::max_element(layout.dims.begin(), layout.dims.end());
-  for (auto axis = layout.dims.begin(); axis != longest; ++axis) host /= *axis;
-  return host % *longest < *longest / 2;
+  if (layout.kind != Layout::Kind::grid || layout.dims.empty()) return {{topology.hosts(), 1}};
+  std::vector<Axis> axes;
+  int stride = 1;
+  for (const int length : layout.dims) {
+    if (length > 1) axes.push_back({length, stride});
+    stride *= length;
+  }
+  return axes;
 }
 
-}  // namespace
+/// Whether a host is in the first half when hosts are ordered by their place on the axis first.
+bool is_in_first_half(const Topology& topology, Axis axis, Host host) {
+  const int place = host / axis.stride % axis.length;
+  const int beside = host % axis.stride + host / (axis.stride * axis.length) * axis.stride;
+  return place * (topology.hosts() / axis.length) + beside < topology.hosts() / 2;
+}
 
-std::optional<Bandwidth> bisection(const Topology& topology, std::size_t most_links) {
-  if (topology.hosts() < 2 || topology.links().size() > most_links) return {};
+/// What the links across the middle of the axis carry; every vertex is a host.
+double capacity_across(const Topology& topology, Axis axis) {
+  double across = 0;
+  for (std::size_t i = 0; i < topology.links().size(); ++i) {
+    const Link& link = topology.links()[i];
+    if (is_in_first_half(topology, axis, link.from) && !is_in_first_half(topology, axis, link.to)) {
+      across += topology.capacity(static_cast<LinkId>(i));
+    }
+  }
+  return across;
+}
+
+/// The most that can cross the middle of the axis where switches may be on either side.
+double flow_across(const Topology& topology, Axis axis) {
   const int source = topology.vertices();
   const int sink = source + 1;
   FlowGraph graph(topology.vertices() + 2);
@@ -65,13 +92,25 @@ std::optional<Bandwidth> bisection(const Topology& topology, std::size_t most_li
     received[static_cast<std::size_t>(link.to)] += capacity;
   }
   for (Host host = 0; host < topology.hosts(); ++host) {
-    if (is_in_first_half(topology, host)) {
+    if (is_in_first_half(topology, axis, host)) {
       add_flow_edge(graph, source, host, sent[static_cast<std::size_t>(host)]);
     } else {
       add_flow_edge(graph, host, sink, received[static_cast<std::size_t>(host)]);
     }
   }
-  return Bandwidth{unit * static_cast<double>(boost::push_relabel_max_flow(graph, source, sink))};
+  return unit * static_cast<double>(boost::push_relabel_max_flow(graph, source, sink));
+}
+
+}  // namespace
+
+std::optional<Bandwidth> bisection(const Topology& topology, std::size_t most_links) {
+  if (topology.hosts() < 2 || topology.links().size() > most_links) return {};
+  const bool has_switches = topology.vertices() > topology.hosts();
+  double least = std::numeric_limits<double>::infinity();
+  for (const Axis& axis : axes_of(topology)) {
+    least = std::min(least, (has_switches ? flow_across : capacity_across)(topology, axis));
+  }
+  return Bandwidth{least};
 }
 
 std::optional<RingBound> ring_bound(const Topology& topology) {

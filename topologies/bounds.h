@@ -7,10 +7,10 @@
 
 namespace collbench {
 
-/// Most that the first half of the hosts can send to the second half at once, over any paths; the
-/// halves are cut across the longest axis of a grid, otherwise in the order of hosts. Maximum flow
-/// (Goldberg, Tarjan 1988) on reached bandwidths. Empty for a single host, and beyond
-/// `most_links`.
+/// Most that the first half of the hosts can send to the second half at once, over any paths; a
+/// grid is cut across the axis whose middle lets the least through, other networks in the order of
+/// hosts. On reached bandwidths: by maximum flow (Goldberg, Tarjan 1988) where there are switches,
+/// otherwise the sum of the links across. Empty for a single host, and beyond `most_links`.
 std::optional<Bandwidth> bisection(const Topology& topology, std::size_t most_links = 200'000);
 
 /// A ring of all hosts in their order: what every host gets when all send to the next at once, and

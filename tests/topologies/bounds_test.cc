@@ -32,6 +32,22 @@ TEST(Bounds, TheBisectionIsWhatCrossesTheMiddle) {
   EXPECT_DOUBLE_EQ(bisected(torus({8, 4}, {false, false}, {link()})), 4 * reached);
 }
 
+TEST(Bounds, AGridIsCutWhereTheLeastCrosses) {
+  const auto wide = [](double factor) {
+    LinkClass made = link();
+    made.nominal.bytes_per_second *= factor;
+    return made;
+  };
+  // Two narrow rings of four, or four narrow links, rather than wide ones.
+  EXPECT_DOUBLE_EQ(bisected(torus({2, 4}, {false, true}, {wide(9), link()})), 2 * 2 * reached);
+  EXPECT_DOUBLE_EQ(bisected(torus({4, 2}, {true, false}, {wide(9), link()})), 4 * reached);
+  // Two cores of a chip are joined by what is wider than the links between chips.
+  EXPECT_DOUBLE_EQ(bisected(chips_with_cores(torus({2, 2}, {false, false}, {link()}), 2, wide(9))),
+                   2 * reached);
+  // Halves of an odd axis end inside its middle row: two rings of nine and one link across.
+  EXPECT_DOUBLE_EQ(bisected(torus({9, 2}, {true, false}, {link()})), 5 * reached);
+}
+
 /// The least that crosses from the first half of the hosts, whichever side each switch is on.
 double least_cut(const Topology& topology, int switches) {
   double least = std::numeric_limits<double>::infinity();
