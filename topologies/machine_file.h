@@ -28,6 +28,7 @@ struct MachineSize {
   int workers = 0;
   int depth = 0;             // of nodes in nodes
   bool whole_chips = false;  // of a slice: one host per chip, not one per core
+  std::string named{};       // what a size follows, as in named:8; empty: the file
 };
 
 /// Reads the text of `file`. Throws InvalidArgument as FILE:LINE: for what is no such machine.

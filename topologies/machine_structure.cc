@@ -35,13 +35,14 @@ struct StructureReader {
 
   const LinkClass& link(const std::string& key) const { return class_named(table, key, classes); }
 
+  const std::string& named() const { return size.named.empty() ? table.file() : size.named; }
+
   // Lengths given with the machine's name, else those of `key`.
   std::vector<int> lengths(const std::string& key) const {
     const bool in_file = table.has(key);
     if (!size.lengths.empty()) return parse_lengths(size.lengths, table.file());
     if (!in_file) {
-      table.refuse(key, fmt::format("its size must be given, as in {}:4x4",
-                                    std::filesystem::path(table.file()).stem().string()));
+      table.refuse(key, fmt::format("its size must be given, as in {}:4x4", named()));
     }
     return table.integers(key, 1, most);
   }
@@ -62,8 +63,7 @@ struct StructureReader {
     }
     if (in_file) return table.integer(key, 1, most);
     if (size.workers > 0) return (size.workers - 1) / hosts_each + 1;
-    table.refuse(key, fmt::format("its size must be given, as in {}:8",
-                                  std::filesystem::path(table.file()).stem().string()));
+    table.refuse(key, fmt::format("its size must be given, as in {}:8", named()));
   }
 
   void fixed_size() const {

@@ -257,6 +257,7 @@ DescribedMachine from_path(const Specification& spec, std::size_t end) {
   MachineSize size = spec.size;
   size.lengths = parts[0];
   size.whole_chips = parts.size() == 2;
+  size.named = spec.text.substr(0, end);
   return machine_from_toml(read_file(path.string()), path.string(), size);
 }
 
@@ -291,6 +292,7 @@ DescribedMachine from_name(const Specification& spec, const std::vector<std::str
     MachineSize size = spec.size;
     size.lengths = spec.head.size() > 1 ? spec.head[1] : "";
     size.whole_chips = spec.head.size() > 2;
+    size.named = spec.head[0];
     return machine_from_toml(file->text, fmt::format("topologies/{}.toml", file->name), size);
   }
   std::vector<std::string> known;

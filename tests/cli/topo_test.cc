@@ -56,6 +56,27 @@ TEST_F(TopoTest, EveryShippedMachineCanBeShownWithItsSources) {
   EXPECT_THAT(text, HasSubstr("source: "));
 }
 
+TEST_F(TopoTest, TheBisectionIsBetweenChipsAndNotBetweenTheirCores) {
+  const auto width = [&](const char* name) {
+    const std::string text = out({"topo", "show", name});
+    return text.substr(text.find("bisection"), text.find("ring bound") - text.find("bisection"));
+  };
+  EXPECT_EQ(width("tpu-v3:2x2"), width("tpu-v3:2x2:chips"));
+  EXPECT_EQ(width("tpu-v7:2x2x1"), width("tpu-v7:2x2x1:chips"));
+}
+
+TEST_F(TopoTest, ASizeFollowsWhatNamedTheMachine) {
+  folder_.write("pico.toml",
+                "summary = \"x\"\nsource = \"x\"\n[link.a]\nbandwidth = \"1 GB/s\"\n"
+                "latency = \"1 us\"\nsource = \"x\"\n"
+                "[structure]\nkind = \"star\"\nlink = \"a\"\nsource = \"x\"\n");
+  EXPECT_THAT(refused({"topo", "show", "./pico.toml"}),
+              HasSubstr("its size must be given, as in ./pico.toml:8"));
+  EXPECT_THAT(out({"topo", "show", "./pico.toml:8"}), HasSubstr("hosts      8"));
+  EXPECT_THAT(refused({"topo", "show", "ethernet-10g"}),
+              HasSubstr("its size must be given, as in ethernet-10g:8"));
+}
+
 TEST_F(TopoTest, ValidatesFilesOfOtherTools) {
   folder_.write("net.yml", ring);
   EXPECT_EQ(out({"topo", "validate", "net.yml"}),
