@@ -1,5 +1,8 @@
 #include "cli/report_job.h"
 
+#include <exception>
+#include <functional>
+#include <initializer_list>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -9,7 +12,9 @@
 #include "bench/logs/job_workload.h"
 #include "cli/exit_code.h"
 #include "cli/output_file.h"
+#include "cli/terminal.h"
 #include "core/error.h"
+#include "topologies/specification.h"
 
 namespace collbench {
 namespace {
@@ -69,6 +74,46 @@ void write_workload(const Settings& settings, const JobLog& job) {
   write_output(settings.text("output"), [&](std::ostream& out) { out << to_table(made.workload); });
 }
 
+/// Runs all of them, and then throws the first error; later ones are printed.
+void run_all(std::initializer_list<std::function<void()>> outputs) {
+  std::exception_ptr first;
+  for (const std::function<void()>& output : outputs) {
+    try {
+      output();
+    } catch (const Error& error) {
+      if (first) std::cerr << fmt::format("{}{}\n", error_prefix(), error.what());
+      if (!first) first = std::current_exception();
+    }
+  }
+  if (first) std::rethrow_exception(first);
+}
+
+void write_files(const Settings& settings, const JobReport& report) {
+  using Write = void (*)(std::ostream&, const JobReport&);
+  const auto output = [&](const char* option, Write write) {
+    write_output(settings.text(option), [&](std::ostream& out) { write(out, report); });
+  };
+  const auto folder = [&](const char* option, void (*write)(const JobLog&, const std::string&)) {
+    if (settings.given(option)) write(report.job, settings.text(option));
+  };
+  run_all({[&] { output("csv", write_job_csv); }, [&] { output("markdown", write_job_markdown); },
+           [&] { output("html", write_job_html); }, [&] { write_workload(settings, report.job); },
+           [&] { folder("inspector", write_inspector_files); },
+           [&] { folder("flight-recorder", write_flight_recorder_files); },
+           [&] { write_rules(settings, "export-tuner", "nccl-tuner", report); },
+           [&] { write_rules(settings, "export-rules", "ompi", report); }});
+}
+
+/// Where it can be read for a rank: how many the job has is not known before it ran.
+void check_machine(const Settings& settings) {
+  if (settings.text("topo").empty()) return;
+  const Costs costs = machine(settings.text("topo"), 1).costs;
+  require(settings.text("export-tuner").empty() || !costs.protocols.empty() || costs.in_network,
+          fmt::format("{}: a rule needs one of NCCL's protocols (LL, LL128 and Simple), and {} has "
+                      "none; name a machine of GPUs, such as dgx-h100, or give --export-rules",
+                      settings.label("export-tuner"), settings.text("topo")));
+}
+
 }  // namespace
 
 std::span<const OptionRow> job_report_rows() { return job_rows; }
@@ -87,6 +132,7 @@ void check_job_report(const Settings& settings) {
   const bool text_is_asked = settings.text("csv") == "-" || settings.text("markdown") == "-";
   require(!settings.flag("json") || !text_is_asked,
           "--json prints to standard output, as do --csv - and --markdown -");
+  check_machine(settings);
 }
 
 int report_job(JobLog job, const Settings& settings) {
@@ -102,17 +148,7 @@ int report_job(JobLog job, const Settings& settings) {
   } else if (!job_report_is_printed(settings)) {
     write_job_text(std::cout, report);
   }
-  write_output(settings.text("csv"), [&](std::ostream& out) { write_job_csv(out, report); });
-  write_output(settings.text("markdown"),
-               [&](std::ostream& out) { write_job_markdown(out, report); });
-  write_output(settings.text("html"), [&](std::ostream& out) { write_job_html(out, report); });
-  write_workload(settings, job);
-  if (settings.given("inspector")) write_inspector_files(job, settings.text("inspector"));
-  if (settings.given("flight-recorder")) {
-    write_flight_recorder_files(job, settings.text("flight-recorder"));
-  }
-  write_rules(settings, "export-tuner", "nccl-tuner", report);
-  write_rules(settings, "export-rules", "ompi", report);
+  write_files(settings, report);
   return settings.flag("check") && !verdict.is_healthy() ? exit_gate_failed : exit_ok;
 }
 

@@ -91,6 +91,15 @@ TEST_F(LogsTest, OnAMachineTheChoiceHasAPredictedTimeAndARegret) {
       << "rules are of a machine";
 }
 
+TEST_F(LogsTest, AFileThatCannotBeWrittenKeepsNoneOfTheOthersBack) {
+  const CommandOutcome outcome = invoke(
+      folder_, {"logs", samples + "inspector/slow_network", "--topo", "cluster:2xdgx-a100", "--csv",
+                "no/folder/rows.csv", "--html", "no/page.html", "--export-rules", "rules"});
+  EXPECT_EQ(outcome.code, 4) << outcome.err;
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("rows.csv"), HasSubstr("page.html")));
+  EXPECT_THAT(folder_.read("rules"), HasSubstr("# all-reduce"));
+}
+
 TEST_F(LogsTest, AStepOfTheJobIsReplayedAtAnotherScale) {
   out({"logs", samples + "inspector/late_rank", "-o", "step.csv"});
   EXPECT_THAT(folder_.read("step.csv"),

@@ -94,6 +94,17 @@ TEST_F(ProfileTest, WhatCannotBeRecordedIsSaid) {
   const CommandOutcome rules = invoke(folder_, {"profile", "--export-rules", "r", "--", "true"});
   EXPECT_EQ(rules.code, 2);
   EXPECT_THAT(rules.err, HasSubstr("needs --topo"));
+  const auto refused = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), "profile");
+    options.insert(options.end(), {"--", "touch", "started"});
+    const CommandOutcome outcome = invoke(folder_, options);
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/started")) << outcome.err;
+    return outcome.err;
+  };
+  EXPECT_THAT(refused({"-t", "nosuch"}), HasSubstr("unknown name 'nosuch'"));
+  EXPECT_THAT(refused({"-t", "star:4,10Gbps,5us", "--export-tuner", "t", "--export-rules", "r"}),
+              HasSubstr("--export-tuner: a rule needs one of NCCL's protocols"));
   folder_.write("file", "");
   EXPECT_THAT(invoke(folder_, {"profile", "--keep", ".", "--", "true"}).err,
               HasSubstr("'.' is not empty"));
