@@ -387,13 +387,11 @@ Machine machine(const std::string& spec, int workers) {
   DescribedMachine described = foreign ? *std::move(foreign) : describe(spec, {.workers = workers});
   Machine& made = described.machine;
   const int hosts = made.topology.hosts();
-  if (workers > hosts) {
-    const std::string remedy = described.fabric ? fmt::format("join several: cluster:{}x{}",
-                                                              (workers - 1) / hosts + 1, spec)
-                                                : "give it a larger size";
-    throw InvalidArgument(fmt::format("topology '{}' has {} hosts and cannot seat {} workers; {}",
-                                      spec, hosts, workers, remedy));
-  }
+  const std::string remedy =
+      described.fabric ? fmt::format("join several: cluster:{}x{}", (workers - 1) / hosts + 1, spec)
+                       : "give it a larger size";
+  require(workers <= hosts, fmt::format("topology '{}' has {} hosts and cannot seat {} workers; {}",
+                                        spec, hosts, workers, remedy));
   made.topology = made.topology.named(spec);
   return std::move(made);
 }
