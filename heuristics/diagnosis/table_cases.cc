@@ -35,9 +35,9 @@ RowsByCase rows_by_case(const MeasuredTable& table, bool by_run) {
 
 /// By runs if each has sizes enough to be judged by: the job of a row is a run, too.
 RowsByCase rows_by_case(const MeasuredTable& table) {
-  constexpr std::size_t enough = 3;
   RowsByCase by_run = rows_by_case(table, true);
   const bool tells = std::all_of(by_run.begin(), by_run.end(), [](const auto& each) {
+    constexpr std::size_t enough = 3;
     return sizes_of(each.second).size() >= enough;
   });
   return tells ? by_run : rows_by_case(table, false);
