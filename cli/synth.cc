@@ -148,9 +148,8 @@ int synthesise_network(const Settings& settings) {
               fmt::format("--late is for an all-reduce, not for {}", to_string(goal)));
       require(!wants_latency(settings),
               "--late needs the size that the others add up meanwhile: --objective 64M");
-      late =
-          synthesise_late(network, parse_stragglers(settings.text("late")),
-                          size_of_objective(settings), equal_trees, message_times(machine.costs));
+      late = synthesise_late(network, parse_stragglers(settings.text("late")),
+                             size_of_objective(settings), equal_trees);
       return late->plan;
     }
     if (wants_latency(settings)) return synthesise_shallow(network, goal);

@@ -37,17 +37,10 @@ double seconds_through(const Topology& topology, Rank rank) {
   return 1 / std::min(out, in);
 }
 
-/// What the plan is thought to take after the last rank has come, in one track, where no message
-/// hides the latency of another.
-Seconds after_coming(const SynthesisedPlan& plan, Bytes bytes, Seconds delay) {
-  const Pipelining pipelining = playing(plan, bytes, 1).pipelining;
-  return pipelining.time - std::min(pipelining.early, delay);
-}
-
 }  // namespace
 
 LatePlan synthesise_late(const Topology& topology, const Delays& delays, Bytes bytes,
-                         int equal_trees, const MessageTimes& message) {
+                         int equal_trees) {
   const std::vector<Rank> ranks = late_ranks(topology, delays);
   const auto size = static_cast<double>(bytes.count);
   const auto last =
@@ -79,17 +72,11 @@ LatePlan synthesise_late(const Topology& topology, const Delays& delays, Bytes b
   const double early = played.early_seconds_per_byte * size;
   const double all = played.seconds_per_byte * size + std::max(0.0, early - delay);
   if (all >= late.usual.count() * (1 - 1e-6)) return late;
-  SynthesisedPlan others = late.plan;
-  others.packing = std::move(packing);
-  others.whole = std::move(whole);
-  others.fewer = std::move(fewer);
-  late.plan.message = others.message = message;
-  if (after_coming(others, bytes, last->second) >= playing(late.plan, bytes).pipelining.time) {
-    return late;
-  }
-  late.plan = std::move(others);
   late.early = Seconds{early};
   late.after = Seconds{all};
+  late.plan.packing = std::move(packing);
+  late.plan.whole = std::move(whole);
+  late.plan.fewer = std::move(fewer);
   return late;
 }
 

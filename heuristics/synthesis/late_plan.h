@@ -29,12 +29,11 @@ struct LatePlan {
   bool adds_up_early() const { return !plan.packing.late.empty(); }
 };
 
-/// Times are by the fullest links, without latencies, for a vector of `bytes`; the usual plan is
-/// kept where the other is thought to gain nothing with latencies and what `message` costs. Throws
+/// Times are by the fullest links, without latencies, for a vector of `bytes`. Throws
 /// InvalidArgument for ranks that do not exist, are named twice or are all late, and where the
 /// others cannot reach each other. `equal_trees` as synthesise() has it.
 LatePlan synthesise_late(const Topology& topology, const Delays& delays, Bytes bytes,
-                         int equal_trees = 0, const MessageTimes& message = {});
+                         int equal_trees = 0);
 
 std::string to_text(const LatePlan& late);
 

@@ -52,7 +52,6 @@ class RoundCosts {
     }
     latency_ += message.latency.count() + longest.count();
     add_part(0, early);
-    has_early_ = early > 0;
     add_part(early, static_cast<int>(loads_.size()));
   }
 
@@ -71,13 +70,11 @@ class RoundCosts {
   /// a piece (with late ranks, every edge that waits for them).
   double rounds(int turns) const {
     double sum = 0;
-    for (const Part& part : parts_) sum += rounds(part, turns);
+    for (const Part& part : parts_) {
+      sum += turns < part.hops() ? counted(part, turns)
+                                 : part.filling + (turns - part.hops() + 1) * part.full;
+    }
     return sum;
-  }
-
-  /// The share of them that is over before any edge waits for late ranks.
-  double early_share(int turns) const {
-    return has_early_ ? rounds(parts_.front(), turns) / rounds(turns) : 0;
   }
 
  private:
@@ -90,11 +87,6 @@ class RoundCosts {
     double full = 0;     // a round in which every edge has a piece
     int hops() const { return end - first; }
   };
-
-  double rounds(const Part& part, int turns) const {
-    return turns < part.hops() ? counted(part, turns)
-                               : part.filling + (turns - part.hops() + 1) * part.full;
-  }
 
   void add_part(int first, int end) {
     if (end == first) return;
@@ -126,7 +118,6 @@ class RoundCosts {
   RankPaths paths_;
   std::vector<std::vector<double>> loads_;  // by rounds after a piece's first, and link
   double latency_ = 0;
-  bool has_early_ = false;
   std::vector<Part> parts_;
 };
 
@@ -179,9 +170,6 @@ Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, 
   std::vector<int> counts{1};
   if (tracks_asked > 0) counts = {tracks_asked};
   if (tracks_asked == 0 && !is_plain) counts = {1, 8, 16};
-  // Those of both parts meet: on full:4 with 1 us 64 MiB took 485 us with 2, 686 with 8
-  // (simulated).
-  if (tracks_asked == 0 && !is_plain && early_way(packing) > 0) counts = {2};
   Pipelining best;
   double least = std::numeric_limits<double>::infinity();
   for (const int tracks : counts) {
@@ -204,8 +192,7 @@ Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, 
       const double cost = time * (1 + uneven);
       if (cost >= least * (1 - (tracks > best.tracks ? worth_tracks : worth_more))) continue;
       least = cost;
-      best = {static_cast<int>(pieces), tracks, Seconds{time},
-              Seconds{time * costs.early_share(static_cast<int>(turns))}};
+      best = {static_cast<int>(pieces), tracks, Seconds{time}};
     }
   }
   return best;

@@ -15,8 +15,7 @@ namespace collbench {
 struct Pipelining {
   int pieces = 1;  // of every tree's share: a multiple of `tracks`
   int tracks = 1;
-  Seconds time{0};   // what it is thought to take
-  Seconds early{0};  // of that, what ends before late ranks come if they come late enough
+  Seconds time{0};  // what it is thought to take
 };
 
 /// What a message costs beyond its links.

@@ -49,15 +49,15 @@ class PlanStore {
     for (const auto& [rank, delay] : request.late) {
       purpose += fmt::format(" {}:{} {}", rank, delay.count(), request.bytes.count);
     }
-    const MessageTimes& message = message_[request.network];  // none where only links are known
     auto& kept = plans_[{request.network, purpose}];
     if (!kept || !same_links(kept->certificate.topology, topology)) {
       kept = std::make_shared<SynthesisedPlan>(
           request.late.empty()
               ? synthesise(request.chooses_routes ? topology : topology.with_free_routes(false),
                            request.kind)
-              : synthesise_late(topology, request.late, request.bytes, 0, message).plan);
+              : synthesise_late(topology, request.late, request.bytes).plan);
     }
+    const MessageTimes& message = message_[request.network];  // none where only links are known
     if (kept->message != message) {
       auto changed = std::make_shared<SynthesisedPlan>(*kept);
       changed->message = message;

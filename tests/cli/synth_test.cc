@@ -194,13 +194,9 @@ TEST_F(SynthTest, IsMadeForLateRanksAndPlayedWithThem) {
   EXPECT_THAT(out({"synth", "--topo", "net.csv", "--late", "1:900ms"}),
               HasSubstr("rank 1 by 900 ms: the others add up before"));
   EXPECT_THAT(out({"synth", "--topo", "net.csv", "--late", "1:900ms", "--objective", "4"}),
-              HasSubstr("rank 1 by 900 ms: "));
+              HasSubstr("rank 1 by 900 ms: the others add up before"));
   EXPECT_THAT(refused({"synth", "--topo", "net.csv", "--late", "1:1ms", "--objective", "latency"}),
               HasSubstr("--late needs the size"));
-  // What it would gain by its links is less than its rounds lose.
-  EXPECT_THAT(
-      out({"synth", "--topo", "full:4,64GBps,50us", "--late", "1:100us", "--objective", "64M"}),
-      HasSubstr("waiting for all is as fast"));
   EXPECT_THAT(refused({"synth", "--topo", "net.csv", "--late", "1"}),
               HasSubstr("'1' is not NUMBER:VALUE"));
   EXPECT_THAT(
