@@ -33,16 +33,16 @@ void add_flow_edge(FlowGraph& graph, int from, int to, FlowRate capacity) {
 }
 
 /// Places of hosts along an axis, and how far they are apart in the order of hosts.
-struct Axis {
+struct CutAxis {
   int length = 1;
   int stride = 1;
 };
 
 /// Those of a grid that can be cut; of other networks the order of hosts.
-std::vector<Axis> axes_of(const Topology& topology) {
+std::vector<CutAxis> axes_of(const Topology& topology) {
   const Layout& layout = topology.layout();
   if (layout.kind != Layout::Kind::grid || layout.dims.empty()) return {{topology.hosts(), 1}};
-  std::vector<Axis> axes;
+  std::vector<CutAxis> axes;
   int stride = 1;
   for (const int length : layout.dims) {
     if (length > 1) axes.push_back({length, stride});
@@ -52,14 +52,14 @@ std::vector<Axis> axes_of(const Topology& topology) {
 }
 
 /// Whether a host is in the first half when hosts are ordered by their place on the axis first.
-bool is_in_first_half(const Topology& topology, Axis axis, Host host) {
+bool is_in_first_half(const Topology& topology, CutAxis axis, Host host) {
   const int place = host / axis.stride % axis.length;
   const int beside = host % axis.stride + host / (axis.stride * axis.length) * axis.stride;
   return place * (topology.hosts() / axis.length) + beside < topology.hosts() / 2;
 }
 
 /// What the links across the middle of the axis carry; every vertex is a host.
-double capacity_across(const Topology& topology, Axis axis) {
+double capacity_across(const Topology& topology, CutAxis axis) {
   double across = 0;
   for (std::size_t i = 0; i < topology.links().size(); ++i) {
     const Link& link = topology.links()[i];
@@ -71,7 +71,7 @@ double capacity_across(const Topology& topology, Axis axis) {
 }
 
 /// The most that can cross the middle of the axis where switches may be on either side.
-double flow_across(const Topology& topology, Axis axis) {
+double flow_across(const Topology& topology, CutAxis axis) {
   const int source = topology.vertices();
   const int sink = source + 1;
   FlowGraph graph(topology.vertices() + 2);
@@ -107,7 +107,7 @@ std::optional<Bandwidth> bisection(const Topology& topology, std::size_t most_li
   if (topology.hosts() < 2 || topology.links().size() > most_links) return {};
   const bool has_switches = topology.vertices() > topology.hosts();
   double least = std::numeric_limits<double>::infinity();
-  for (const Axis& axis : axes_of(topology)) {
+  for (const CutAxis& axis : axes_of(topology)) {
     least = std::min(least, (has_switches ? flow_across : capacity_across)(topology, axis));
   }
   return Bandwidth{least};

@@ -5,6 +5,7 @@
 // tool's command line, whose -g tells how many GPUs a process drives.
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -71,6 +72,17 @@ int product(const std::string& text, const std::string& what, const std::string&
   }
 }
 
+/// "all_reduce", "AllReduce", "all_reduce_perf", "bcast"; none of another name.
+std::optional<CollectiveKind> collective_named(std::string_view text) {
+  const std::string letters = letters_of(text);
+  if (letters == "bcast") return CollectiveKind::broadcast;
+  for (const std::string_view name : collective_names()) {
+    const std::string own = letters_of(name);
+    if (letters == own || letters == own + "perf") return parse_collective(name);
+  }
+  return {};
+}
+
 class CsvReader {
  public:
   explicit CsvReader(const std::string& file) : file_(file) { table_.name = file; }
@@ -88,6 +100,10 @@ class CsvReader {
       }
     }
     require(!columns_.empty(), fmt::format("{}: no heading in it", file_));
+    for (const auto& [name, rows] : others_) {
+      table_.notes.push_back(fmt::format(
+          "{}: left out: {} rows of '{}', which is no collective known here", file_, rows, name));
+    }
     require(!table_.times.empty(), fmt::format("{}: a heading without rows", file_));
     return std::move(table_);
   }
@@ -189,15 +205,23 @@ class CsvReader {
     return backend_name(point);
   }
 
-  void read_collective(const Cells& cells, MeasuredTime& row) const {
-    const std::string name = cell(cells, "collective");
-    if (!name.empty()) row.collective = at_place(place_, [&] { return parse_collective(name); });
+  /// False if the row is of something else.
+  bool read_collective(const Cells& cells, MeasuredTime& row) {
+    if (const std::string name = cell(cells, "collective"); !name.empty()) {
+      const std::optional<CollectiveKind> kind = collective_named(name);
+      if (!kind) {
+        ++others_[name];
+        return false;
+      }
+      row.collective = *kind;
+    }
     const std::string root = cell(cells, "root");
     if (has_root(row.collective) && !root.empty()) {
       row.root = static_cast<int>(table_integer(root, "the root", place_));
     }
     row.groups = cell(cells, "groups");
     row.counts = cell(cells, "counts");
+    return true;
   }
 
   void read_method(const Cells& cells, MeasuredTime& row) const {
@@ -221,7 +245,7 @@ class CsvReader {
     row.mean = mean_;
     read_scale(cells, row);
     read_method(cells, row);
-    read_collective(cells, row);
+    if (!read_collective(cells, row)) return;
     row.bytes = Bytes{table_integer(cell(cells, "bytes"), "the size", place_)};
     if (row.bytes.count == 0) return;
     if (const std::string n = cell(cells, "samples"); !n.empty()) {
@@ -266,6 +290,7 @@ class CsvReader {
   MeasuredTable table_;
   std::map<std::string, std::string> stated_;
   std::map<std::string, std::size_t> columns_;
+  std::map<std::string, int> others_;  // rows of no known collective
   std::size_t width_ = 0;
   bool mean_ = false;
 };

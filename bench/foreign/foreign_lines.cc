@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <utility>
 
@@ -20,6 +21,16 @@ std::vector<TextLine> lines_of(std::string_view text) {
     text.remove_prefix(end + 1);
   }
   return lines;
+}
+
+std::string letters_of(std::string_view name) {
+  std::string letters;
+  for (const char c : name) {
+    if (std::isalpha(static_cast<unsigned char>(c)) != 0) {
+      letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+  }
+  return letters;
 }
 
 double table_number(std::string_view word, const std::string& what, const std::string& place) {

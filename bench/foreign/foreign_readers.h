@@ -33,6 +33,9 @@ struct TextLine {
 };
 std::vector<TextLine> lines_of(std::string_view text);
 
+/// Lower-case letters only: "nccl:_allgather_base" is "ncclallgatherbase".
+std::string letters_of(std::string_view name);
+
 /// The cells of a line of CSV, without blanks around them. Throws for a quote that does not end.
 std::vector<std::string> csv_cells(std::string_view line, const std::string& place);
 

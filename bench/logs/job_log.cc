@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
+#include "bench/foreign/foreign_readers.h"
 #include "core/plain_text.h"
 
 namespace collbench {
@@ -12,17 +12,6 @@ namespace {
 constexpr std::array<std::string_view, 9> kind_names = {
     "all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce",
     "all-to-all", "barrier",    "point-to-point", "other"};
-
-/// Lower-case letters only: "nccl:_allgather_base" is "ncclallgatherbase".
-std::string letters_of(std::string_view name) {
-  std::string letters;
-  for (const char c : name) {
-    if (std::isalpha(static_cast<unsigned char>(c)) != 0) {
-      letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    }
-  }
-  return letters;
-}
 
 }  // namespace
 
