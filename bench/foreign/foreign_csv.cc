@@ -8,11 +8,13 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "bench/foreign/foreign_readers.h"
 #include "bench/records/report.h"
 #include "core/error.h"
 #include "core/parse.h"
+#include "core/plain_text.h"
 
 namespace collbench {
 namespace {
@@ -101,10 +103,13 @@ class CsvReader {
     }
     require(!columns_.empty(), fmt::format("{}: no heading in it", file_));
     for (const auto& [name, rows] : others_) {
-      table_.notes.push_back(fmt::format(
-          "{}: left out: {} rows of '{}', which is no collective known here", file_, rows, name));
+      table_.notes.push_back(
+          fmt::format("{}: left out: {} of '{}', which is no collective known here", file_,
+                      counted(rows, "row"), name));
     }
-    require(!table_.times.empty(), fmt::format("{}: a heading without rows", file_));
+    require(!table_.times.empty(), others_.empty()
+                                       ? fmt::format("{}: a heading without rows", file_)
+                                       : fmt::format("{}", fmt::join(table_.notes, "; ")));
     return std::move(table_);
   }
 

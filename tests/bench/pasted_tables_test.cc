@@ -193,5 +193,21 @@ TEST(PastedTableTest, RanksThatAreStatedHold) {
   EXPECT_THAT(table.notes, IsEmpty());
 }
 
+// A table says once what it is of, in the spelling of whatever made it.
+TEST(PastedTableTest, CollectivesAreKnownInTheSpellingsOfOthers) {
+  const std::string columns = "ranks,nodes,library,collective,bytes,avg_us\n";
+  for (const char* name : {"all_reduce", "AllReduce", "all_reduce_perf", "all-reduce"}) {
+    const std::string comment = std::string("# collective: ") + name +
+                                "\nranks,nodes,library,bytes,avg_us\n8,1,nccl,1024,13\n";
+    EXPECT_EQ(read_foreign(comment, "t.csv").times.at(0).collective, CollectiveKind::all_reduce);
+  }
+  const MeasuredTable table =
+      read_foreign(columns + "8,1,nccl,all_gather,1024,13\n8,1,nccl,training,1024,13\n", "t.csv");
+  ASSERT_EQ(table.times.size(), 1U);
+  EXPECT_EQ(table.times[0].collective, CollectiveKind::all_gather);
+  ASSERT_EQ(table.notes.size(), 1U);
+  EXPECT_THAT(table.notes[0], HasSubstr("1 row of 'training'"));
+}
+
 }  // namespace
 }  // namespace collbench
