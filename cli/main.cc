@@ -18,6 +18,7 @@
 #include "core/plain_text.h"
 #include "core/stop_request.h"
 #include "heuristics/synthesis/synthesise.h"
+#include "simulator/simulate.h"
 #include "transports/library_sessions.h"
 #include "transports/world/worker.h"
 
@@ -83,7 +84,7 @@ int printed() {
 }
 
 int carry_out_command(int argc, char** argv) {
-  offer_synthesis();
+  offer_synthesis(played_time);
   CLI::App app("Measures all-reduce algorithms: which is fastest here, and why.", "collbench");
   try {
     // Workers of a run are this same program; they print nothing and parse nothing of the above.

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
-#include <numeric>
 #include <optional>
 
 #include <fmt/format.h>
@@ -82,13 +81,10 @@ void solve_for_steps(const Settings& settings, const Machine& machine, Synthesis
     return run_external(
         {fmt::format("z3 -model -T:{} -in", left), "z3", "the trees do not need it"}, question);
   };
+  Machine routed = machine;
+  routed.topology = plan.network();
   const auto time_of = [&](const Schedule& schedule) {
-    Scenario scenario{.schedule = schedule, .machine = machine};
-    scenario.machine.topology = plan.network();
-    scenario.placement.resize(schedule.ranks());
-    std::iota(scenario.placement.begin(), scenario.placement.end(), 0);
-    scenario.count = std::max<std::int64_t>(1, bytes.count / 4);
-    return simulate(scenario, Engine::fluid).time;
+    return played_time(schedule, routed, {}, bytes);
   };
   try {
     add_steps(plan, bytes, ask, time_of);
@@ -150,6 +146,8 @@ int synthesise_network(const Settings& settings) {
               "--late needs the size that the others add up meanwhile: --objective 64M");
       late = synthesise_late(network, parse_stragglers(settings.text("late")),
                              size_of_objective(settings), equal_trees);
+      late->plan.message = message_times(machine.costs);
+      choose_by_playing(*late, machine, size_of_objective(settings), 0, played_time);
       return late->plan;
     }
     if (wants_latency(settings)) return synthesise_shallow(network, goal);

@@ -1,6 +1,7 @@
 #include "simulator/simulate.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -97,6 +98,16 @@ Outcome simulate(const Scenario& scenario, Engine engine) {
   outcome.why = picked.why;
   if (!remarked.empty()) outcome.why += (picked.why.empty() ? "" : "; ") + remarked;
   return outcome;
+}
+
+Seconds played_time(const Schedule& schedule, const Machine& machine,
+                    const std::vector<std::pair<int, Seconds>>& stragglers, Bytes bytes) {
+  Scenario scenario{.schedule = schedule, .machine = machine};
+  scenario.placement.resize(schedule.ranks());
+  std::iota(scenario.placement.begin(), scenario.placement.end(), 0);
+  scenario.count = std::max<std::int64_t>(1, bytes.count / 4);
+  scenario.disturbance.stragglers = stragglers;
+  return simulate(scenario, Engine::fluid).time;
 }
 
 }  // namespace collbench

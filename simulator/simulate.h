@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "algorithms/schedule.h"
@@ -80,6 +81,11 @@ struct Outcome {
 /// Throws InvalidArgument if the scenario does not fit the engine or memory, Unavailable if this
 /// build does not have the engine, and Stopped once a watched signal came (core/stop_request.h).
 Outcome simulate(const Scenario& scenario, Engine engine = Engine::automatic);
+
+/// Time of the engine `fluid` for a vector of `bytes` of floats, with rank i on host i; the ranks
+/// of `stragglers` begin later. Throws as simulate() does.
+Seconds played_time(const Schedule& schedule, const Machine& machine,
+                    const std::vector<std::pair<int, Seconds>>& stragglers, Bytes bytes);
 
 /// The bottleneck in words: the busiest link, its utilisation, and what bounds the time.
 std::string explain_bottleneck(const Scenario& scenario, const Outcome& outcome);

@@ -1,10 +1,13 @@
 #include "heuristics/synthesis/late_plan.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "heuristics/synthesis/packed_schedule.h"
+#include "heuristics/synthesis/pipelining.h"
 
 namespace collbench {
 namespace {
@@ -49,8 +52,8 @@ LatePlan synthesise_late(const Topology& topology, const Delays& delays, Bytes b
   const double delay = last->second.count();
   // Trees for late ranks take one route for each pair.
   const Topology network = topology.with_free_routes(false);
-  LatePlan late{
-      synthesise(network, CollectiveKind::all_reduce, equal_trees), delays, {}, {}, {}, {}};
+  const SynthesisedPlan usual = synthesise(network, CollectiveKind::all_reduce, equal_trees);
+  LatePlan late{usual, usual, delays, {}, {}, {}, {}};
   late.usual = Seconds{late.plan.packing.seconds_per_byte * size};
   late.after = late.usual;
   const double bound = late.plan.certificate.bound.seconds_per_gigabyte.value() * size / 1e9;
@@ -80,18 +83,66 @@ LatePlan synthesise_late(const Topology& topology, const Delays& delays, Bytes b
   return late;
 }
 
+void choose_by_playing(LatePlan& late, const Machine& machine, Bytes bytes, int tracks,
+                       const PlayLate& play) {
+  constexpr double most_messages = 2e5;  // a second of simulation where links are shared
+  if (!late.adds_up_early()) return;
+  const Seconds last =
+      std::max_element(late.delays.begin(), late.delays.end(), [](const auto& a, const auto& b) {
+        return a.second < b.second;
+      })->second;
+  struct Played {
+    Seconds after;
+    int tracks;
+  };
+  const auto played = [&](const SynthesisedPlan& plan, int count) -> std::optional<Played> {
+    const auto [packing, pipelining] = playing(plan, bytes, count);
+    const double edges = 2.0 * packing->ranks * static_cast<double>(packing->trees.size());
+    if (edges * pipelining.pieces > most_messages) return std::nullopt;
+    const Schedule schedule = packed_schedule(*packing, pipelining, "synth");
+    return Played{play(schedule, machine, late.delays, bytes) - last, count};
+  };
+  SynthesisedPlan waiting = late.waiting;
+  waiting.message = late.plan.message;
+  const std::optional<Played> usual = played(waiting, tracks);
+  std::optional<Played> best = played(late.plan, tracks);
+  const bool suits = best.has_value();
+  for (const int count : tracks > 0 ? std::vector<int>{} : std::vector{1, 2, 4}) {
+    const std::optional<Played> few = played(late.plan, count);
+    if (few && (!best || few->after < best->after)) best = few;
+  }
+  if (!usual || !best) return;
+  const bool waits = usual->after <= best->after;
+  if (!waits && !suits) return;  // finer pieces, which were not played, are faster than few
+  late.played = best->after;
+  late.played_waiting = usual->after;
+  if (waits) {
+    late.plan = std::move(waiting);
+  } else {
+    late.plan.tracks = best->tracks;
+  }
+}
+
 std::string to_text(const LatePlan& late) {
   std::string names;
   for (const auto& [rank, delay] : late.delays) {
     names += fmt::format("{}rank {} by {}", names.empty() ? "" : ", ", rank, to_string(delay));
   }
   std::string text = fmt::format("{:<10} {}: ", "late", names);
+  if (!late.adds_up_early() && late.played.count() > 0) {
+    return text +
+           fmt::format("waiting for all is faster in simulation, {} after it instead of {}\n",
+                       to_string(late.played_waiting), to_string(late.played));
+  }
   if (!late.adds_up_early()) {
     return text + fmt::format("waiting for all is as fast, {} after it\n", to_string(late.usual));
   }
   text += fmt::format("the others add up before, in {}\n", to_string(late.early));
-  return text + fmt::format("{:<10} {} instead of {}; no schedule takes less than {}\n", "after it",
-                            to_string(late.after), to_string(late.usual), to_string(late.at_least));
+  text += fmt::format("{:<10} {} instead of {}; no schedule takes less than {}\n", "after it",
+                      to_string(late.after), to_string(late.usual), to_string(late.at_least));
+  if (late.played.count() == 0) return text;
+  return text + fmt::format("{:<10} {} after it instead of {}, latencies included\n", "simulated",
+                            to_string(late.played), to_string(late.played_waiting));
 }
 
 }  // namespace collbench

@@ -23,41 +23,51 @@ class PlanStore {
  public:
   void remember(const Topology& topology) {
     const std::lock_guard lock(mutex_);
-    networks_.insert_or_assign(topology.name(), topology);
+    const auto [kept, is_new] =
+        networks_.try_emplace(topology.name(), Machine{topology, {}, {}, {}});
+    if (!is_new) kept->second.topology = topology;  // its costs stay known
   }
 
   void remember(const Machine& machine) {
-    remember(machine.topology);
     const std::lock_guard lock(mutex_);
-    message_.insert_or_assign(machine.topology.name(), message_times(machine.costs));
+    networks_.insert_or_assign(machine.topology.name(), machine);
+  }
+
+  void play_with(PlayLate play) {
+    const std::lock_guard lock(mutex_);
+    play_ = std::move(play);
   }
 
   std::shared_ptr<const SynthesisedPlan> plan(const SynthesisRequest& request) {
     const std::lock_guard lock(mutex_);
     auto network = networks_.find(request.network);
     if (network == networks_.end()) {
-      const Machine read = machine(request.network, request.ranks);
-      network = networks_.emplace(request.network, read.topology).first;
-      message_.insert_or_assign(request.network, message_times(read.costs));
+      network = networks_.emplace(request.network, machine(request.network, request.ranks)).first;
     }
-    const Topology& topology = network->second;
+    const Topology& topology = network->second.topology;
+    const MessageTimes message = message_times(network->second.costs);  // none: links alone
     require(topology.hosts() == request.ranks,
             fmt::format("synth: {} has {} hosts, and all of them take part, not {} ranks",
                         request.network, topology.hosts(), request.ranks));
     std::string purpose(to_string(request.kind));
     if (!request.chooses_routes) purpose += " one route";
     for (const auto& [rank, delay] : request.late) {
-      purpose += fmt::format(" {}:{} {}", rank, delay.count(), request.bytes.count);
+      purpose +=
+          fmt::format(" {}:{} {} {}", rank, delay.count(), request.bytes.count, request.tracks);
     }
     auto& kept = plans_[{request.network, purpose}];
-    if (!kept || !same_links(kept->certificate.topology, topology)) {
-      kept = std::make_shared<SynthesisedPlan>(
-          request.late.empty()
-              ? synthesise(request.chooses_routes ? topology : topology.with_free_routes(false),
-                           request.kind)
-              : synthesise_late(topology, request.late, request.bytes).plan);
+    const bool is_other = !kept || !same_links(kept->certificate.topology, topology);
+    if (!request.late.empty() && (is_other || kept->message != message)) {
+      LatePlan late = synthesise_late(topology, request.late, request.bytes);
+      late.plan.message = message;
+      if (play_) {
+        choose_by_playing(late, network->second, request.bytes, request.tracks, play_);
+      }
+      kept = std::make_shared<SynthesisedPlan>(std::move(late.plan));
+    } else if (is_other) {
+      kept = std::make_shared<SynthesisedPlan>(synthesise(
+          request.chooses_routes ? topology : topology.with_free_routes(false), request.kind));
     }
-    const MessageTimes& message = message_[request.network];  // none where only links are known
     if (kept->message != message) {
       auto changed = std::make_shared<SynthesisedPlan>(*kept);
       changed->message = message;
@@ -77,8 +87,8 @@ class PlanStore {
   }
 
   std::mutex mutex_;
-  std::map<std::string, MessageTimes> message_;  // by network
-  std::map<std::string, Topology> networks_;
+  PlayLate play_;
+  std::map<std::string, Machine> networks_;  // by name
   // by network and purpose
   std::map<std::pair<std::string, std::string>, std::shared_ptr<const SynthesisedPlan>> plans_;
 };
@@ -198,7 +208,8 @@ void add_steps(SynthesisedPlan& plan, Bytes bytes, const AskSolver& ask, const T
 Playing playing(const SynthesisedPlan& plan, Bytes bytes, int tracks) {
   const Topology network = plan.network();
   const auto with = [&](const TreePacking& packing) {
-    return Playing{&packing, pipelining_for(network, packing, bytes, plan.message, tracks)};
+    const int asked = tracks > 0 ? tracks : plan.tracks;
+    return Playing{&packing, pipelining_for(network, packing, bytes, plan.message, asked)};
   };
   Playing best = with(plan.played());
   for (const TreePacking& packing : plan.fewer) {
@@ -222,7 +233,10 @@ Topology routed_for(const AlgorithmSpec& spec, const Topology& topology, Bytes b
   return plan->ways.empty() ? topology : topology.with_ways(plan->ways);
 }
 
-void offer_synthesis() { set_synthesiser(answer); }
+void offer_synthesis(PlayLate play) {
+  plan_store().play_with(std::move(play));
+  set_synthesiser(answer);
+}
 
 void remember_network(const Topology& topology) { plan_store().remember(topology); }
 

@@ -18,6 +18,13 @@
 
 namespace collbench {
 
+/// Ranks, and how much later than the others each joins.
+using Delays = std::vector<std::pair<Rank, Seconds>>;
+/// What a schedule of a vector of `bytes` takes on a machine from when the first ranks join until
+/// all have the result.
+using PlayLate = std::function<Seconds(const Schedule& schedule, const Machine& machine,
+                                       const Delays& delays, Bytes bytes)>;
+
 /// What is made once for a network and serves every size.
 struct SynthesisedPlan {
   Certificate certificate;
@@ -30,6 +37,7 @@ struct SynthesisedPlan {
   Ways ways{};                          // that messages are spread over, if routes are chosen;
   double one_way_seconds_per_byte = 0;  // what trees take with one route for each pair then
   double least_by_any_ways = 0;         // what no trees take less than if none help; 0: not known
+  int tracks = 0;                       // found by playing; 0: what suits
   /// The network as its messages are to be routed.
   Topology network() const;
   /// What a schedule of a large vector plays.
@@ -73,8 +81,9 @@ Playing playing(const SynthesisedPlan& plan, Bytes bytes, int tracks = 0);
 Schedule to_schedule(const SynthesisedPlan& plan, Bytes bytes, int tracks = 0);
 
 /// Makes `synth` an algorithm of this program (algorithms/synthesised.h). Plans are kept by the
-/// name of their network. Call it once, before threads make schedules.
-void offer_synthesis();
+/// name of their network. `play` chooses among schedules for late ranks; without it they are as
+/// synthesise_late() makes them. Call it once, before threads make schedules.
+void offer_synthesis(PlayLate play = {});
 
 /// The network of a simulation as `synth` wants its messages routed if that is what `spec` names;
 /// otherwise, and where its routes are not free, unchanged. Requires and throws as synthesised().

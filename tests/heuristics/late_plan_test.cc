@@ -101,8 +101,32 @@ TEST(LatePlanTest, IsCutForWhatComesBeforeAndWhatComesAfter) {
   EXPECT_LE(time, 1.05 * (late.early + late.after).count());
 }
 
+// By the fullest links both take less than waiting. With latencies, the one is faster with two
+// tracks than with as many as usually suit, the other does not pay at all.
+TEST(LatePlanTest, IsChosenByPlaying) {
+  const auto chosen = [](const char* network, Seconds delay, Bytes bytes) {
+    const Machine played = machine(network);
+    LatePlan late = synthesise_late(played.topology, {{3, delay}}, bytes);
+    EXPECT_TRUE(late.adds_up_early());
+    late.plan.message = message_times(played.costs);
+    const Seconds usual = played_time(to_schedule(late.plan, bytes), played, late.delays, bytes);
+    choose_by_playing(late, played, bytes, 0, played_time);
+    const Seconds time = played_time(to_schedule(late.plan, bytes), played, late.delays, bytes);
+    EXPECT_LT(time, usual);
+    EXPECT_NEAR((time - delay).count(), std::min(late.played, late.played_waiting).count(), 1e-9);
+    return late;
+  };
+  const LatePlan early = chosen("star:4,100Gbps,5us", Seconds{1e-3}, Bytes{64 << 20});
+  EXPECT_TRUE(early.adds_up_early());
+  EXPECT_EQ(early.plan.tracks, 2);
+  EXPECT_THAT(to_text(early), HasSubstr("latencies included"));
+  const LatePlan waiting = chosen("full:4,100Gbps,5us", Seconds{1e-4}, Bytes{64 << 10});
+  EXPECT_FALSE(waiting.adds_up_early());
+  EXPECT_THAT(to_text(waiting), HasSubstr("waiting for all is faster in simulation"));
+}
+
 TEST(LatePlanTest, IsAnOptionOfTheAlgorithm) {
-  offer_synthesis();
+  offer_synthesis(played_time);
   const AlgorithmSpec spec =
       parse_algorithm_spec("synth:late=1+3:delay=50ms:topo=star:8,100Gbps,0us");
   EXPECT_EQ(parse_algorithm_spec(to_string(spec)), spec);
