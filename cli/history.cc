@@ -47,8 +47,8 @@ int add_job(const Settings& settings) {
   if (!when.empty()) check_when(when);
   History history(settings.text("db"), History::Use::change_or_make);
   const HistoryJob job = history.add(comparison, when.empty() ? now_utc() : when);
-  std::cerr << fmt::format("collbench: job {} with {} cases in '{}'\n", job.id, job.cases,
-                           settings.text("db"));
+  std::cerr << fmt::format("collbench: job {} with {} in '{}'\n", job.id,
+                           counted(job.cases, "case"), settings.text("db"));
   for (const std::string& warning : comparison.warnings) {
     std::cerr << "collbench: warning: " << warning << '\n';
   }

@@ -20,6 +20,7 @@
 #include "cli/terminal.h"
 #include "core/available_memory.h"
 #include "core/error.h"
+#include "core/plain_text.h"
 #include "core/stop_request.h"
 #include "transports/world/backend.h"
 
@@ -152,9 +153,9 @@ int measure(const std::optional<LaunchedWorker>& worker, const Settings& setting
     return exit_code_of(result, gates);
   }
   if (!result.error && !settings.flag("quiet")) {
-    std::cerr << fmt::format(
-        "{}{} cases measured as worker {} of {} (by {}); rank 0 has the figures\n", speaker(),
-        result.summary.measured, job.rank, job.ranks(), job.source);
+    std::cerr << fmt::format("{}{} measured as worker {} of {} (by {}); rank 0 has the figures\n",
+                             speaker(), counted(result.summary.measured, "case"), job.rank,
+                             job.ranks(), job.source);
   }
   return exit_code_of(result, {});
 }

@@ -73,6 +73,8 @@ void check_details(const Settings& settings, const std::vector<Case>& cases) {
 }
 
 int simulate_cases(const Settings& settings, std::vector<Case> cases) {
+  require(!settings.flag("check") || !settings.flag("real-data"),
+          "--check plays on two engines, of which only simgrid moves --real-data: leave one out");
   check_details(settings, cases);
   ProgressLine progress(use_progress(settings.text("progress")));
   const auto binder =

@@ -33,7 +33,7 @@ constexpr OptionRow network_rows[] = {
     {what_to_simulate, "algo", "A", "NAME[,..]", "auto",
      "ring, torus:pincer, ...; nccl (as it would play); auto (by prediction), all"},
     {what_to_simulate, "workers", "W", "N[,..]", "",
-     "ranks; 8,64 or 8:64:x2; one per device by default"},
+     "ranks; 8,64 or 8:64:x2; one per device of --topo by default, 8 without it"},
     {what_to_simulate, "collective", "", "NAME", "all-reduce",
      "reduce-scatter, all-gather, broadcast or reduce"},
     {what_to_simulate, "root", "", "N", "0", "root rank of a broadcast or reduce"},
@@ -81,7 +81,11 @@ Sweep axes_of(const Settings& settings) {
   Sweep axes;
   axes.algorithms = settings.algorithms();
   axes.workers.clear();
-  if (!settings.text("workers").empty()) axes.workers = settings.worker_counts("workers");
+  if (!settings.text("workers").empty()) {
+    axes.workers = settings.worker_counts("workers");
+  } else if (!settings.given("topo")) {
+    axes.workers = {8};  // the network that is then simulated has no size of its own
+  }
   read_sizes(settings, axes);
   axes.common.type = parse_data_type(settings.text("datatype"));
   axes.common.op = parse_reduce_op(settings.text("op"));

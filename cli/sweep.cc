@@ -18,6 +18,7 @@
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/parse.h"
+#include "core/plain_text.h"
 #include "core/stop_request.h"
 #include "transports/waiting.h"
 
@@ -228,8 +229,9 @@ int merge(const Settings& settings) {
   const std::vector<std::string>& files = settings.words("FILE");
   const RecordFile merged = merge_records(files);
   write_records(settings.text("output"), merged);
-  std::cerr << fmt::format("collbench: {} records of {} files in '{}'\n", merged.records.size(),
-                           files.size(), settings.text("output"));
+  std::cerr << fmt::format("collbench: {} of {} in '{}'\n",
+                           counted(std::ssize(merged.records), "record"),
+                           counted(std::ssize(files), "file"), settings.text("output"));
   return exit_ok;
 }
 

@@ -8,6 +8,7 @@
 
 #include "cli/output_file.h"
 #include "core/json.h"
+#include "core/plain_text.h"
 
 namespace collbench {
 namespace {
@@ -59,10 +60,10 @@ std::string memory_line(std::string_view what, const TrainingMemory& memory) {
 
 void print_results(const TrainingPlan& plan, const Samples& samples,
                    const GradientExchange& exchange, const std::vector<ReplicaReport>& reports) {
-  std::cout << fmt::format("# {}, {} parameters; {}; {} workers, global batch {}, {} by {}\n",
+  std::cout << fmt::format("# {}, {} parameters; {}; {}, global batch {}, {} by {}\n",
                            plan.model.name, parameters_of(plan.model), samples.train.description,
-                           reports.size(), plan.global_batch, plan.optimizer.name,
-                           plan.optimizer.learning_rate);
+                           counted(std::ssize(reports), "worker"), plan.global_batch,
+                           plan.optimizer.name, plan.optimizer.learning_rate);
   if (reports[0].steps.empty()) {
     std::cout << fmt::format(
         "# nothing is left to train: the checkpoint is of the last step, {}\n"

@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/parse.h"
+#include "core/plain_text.h"
 #include "topologies/import/import_topology.h"
 
 namespace collbench {
@@ -193,10 +194,10 @@ Machine from_local_machine(const LocalMachine& local) {
   const bool has_gpus = !local.gpus.empty();
   Machine made = has_gpus ? from_nccl_xml(to_nccl_xml(local), local.host)
                           : from_hwloc_xml(to_hwloc_xml(local), local.host);
-  made.summary = has_gpus ? fmt::format("{} GPUs of {} NUMA nodes, {}", local.gpus.size(),
-                                        local.nodes.size(), local.cpu)
-                          : fmt::format("{} cores of {} NUMA nodes, {}", local.cores.size(),
-                                        local.nodes.size(), local.cpu);
+  made.summary = has_gpus ? fmt::format("{} of {}, {}", counted(std::ssize(local.gpus), "GPU"),
+                                        counted(std::ssize(local.nodes), "NUMA node"), local.cpu)
+                          : fmt::format("{} of {}, {}", counted(std::ssize(local.cores), "core"),
+                                        counted(std::ssize(local.nodes), "NUMA node"), local.cpu);
   made.source = fmt::format("read from this machine: /sys and /proc{}", has_gpus ? ", NVML" : "");
   return made;
 }

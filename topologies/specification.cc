@@ -57,7 +57,8 @@ struct Specification {
       if (given.size() != 1) refuse("has one number of hosts");
       return given.front();
     }
-    if (size.workers <= 0) refuse(fmt::format("needs a number of hosts, as in {}:8,...", head[0]));
+    if (size.workers <= 0)
+      refuse(fmt::format("needs a number of hosts, as in {}:8,..., or --workers", head[0]));
     return size.workers;
   }
   LinkClass link(const char* name) const {

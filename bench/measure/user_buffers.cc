@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/plain_text.h"
 
 namespace collbench {
 namespace {
@@ -49,8 +50,8 @@ void require_memory(const Case& point, Bytes available) {
       static_cast<double>(point.workers) * buffers * static_cast<double>(padded(point.bytes.count));
   if (needed <= static_cast<double>(available.count)) return;
   throw Error(fmt::format(
-      "{} workers with {} buffers of {} each need {} of memory; {} are available", point.workers,
-      buffers, to_string(point.bytes),
+      "{} with {} of {} each need {} of memory; {} are available", counted(point.workers, "worker"),
+      counted(buffers, "buffer"), to_string(point.bytes),
       needed < 0x1p62 ? to_string(Bytes{static_cast<std::int64_t>(needed)}) : "more than 4 EiB",
       to_string(available)));
 }

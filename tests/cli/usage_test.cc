@@ -260,7 +260,7 @@ TEST_F(UsageTest, DryRunRefusesWhatWouldEndTheRun) {
         run({"-A", "ring", "-b", "1K", "-e", "1T", "-f", "1073741824", way});
     EXPECT_EQ(large.code, 5);
     EXPECT_EQ(large.out, "");
-    EXPECT_THAT(large.err, HasSubstr("2 workers with 1 buffers of 1 TiB each need 2 TiB"));
+    EXPECT_THAT(large.err, HasSubstr("2 workers with 1 buffer of 1 TiB each need 2 TiB"));
   }
 }
 

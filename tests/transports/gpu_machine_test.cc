@@ -65,7 +65,7 @@ TEST(GpuMachineTest, JoinsPairsByTheirNvlinksAndOthersByPci) {
 TEST(GpuMachineTest, IsOneHostWhereThereIsOneGpu) {
   const Machine made = from_local_machine(machine_with("h200"));
   EXPECT_EQ(made.topology.hosts(), 1);
-  EXPECT_EQ(made.summary, "1 GPUs of 2 NUMA nodes, a CPU");
+  EXPECT_EQ(made.summary, "1 GPU of 2 NUMA nodes, a CPU");
 }
 
 }  // namespace
