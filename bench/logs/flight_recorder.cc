@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <vector>
 
 #include <fmt/format.h>
@@ -55,10 +56,11 @@ RecordState state_of(const std::string& state) {
 
 class FlightReader {
  public:
-  FlightReader(const json& dump, const std::string& file, JobLog& job)
+  FlightReader(const json& dump, const std::string& file, bool is_cut, JobLog& job)
       : dump_(dump), job_(job), rank_(rank_of_file(file, job)) {
     process_ = job.process(file);
     job.processes[static_cast<std::size_t>(process_)].rank = rank_;
+    job.processes[static_cast<std::size_t>(process_)].is_cut = is_cut;
     const std::string version = text_at(dump, "version");
     is_first_version_ = version.starts_with("1.");
     if (!version.empty() && !version.starts_with("2.") && !is_first_version_) {
@@ -80,6 +82,7 @@ class FlightReader {
     const auto is_p2p = entry.is_object() ? entry.find("is_p2p") : entry.end();
     if (is_p2p != entry.end() && is_p2p->is_boolean() && is_p2p->get<bool>()) {
       ++job_.left_out["point-to-point entries of Flight Recorder"];
+      take_transfer(entry);
       return;
     }
     LogRecord record;
@@ -101,9 +104,30 @@ class FlightReader {
       return;
     }
     record.bytes = entry_bytes(entry, record.kind);
+    const auto types = entry.find("input_dtypes");
+    if (types != entry.end() && types->is_array() && !types->empty() && (*types)[0].is_string()) {
+      record.elements = job_.word((*types)[0].get<std::string>());
+    }
     const double ms = number_at(entry, "duration_ms");
     if (ms > 0 && std::isfinite(ms)) record.duration_us = 1000 * ms;
     add(record);
+  }
+
+  /// "nccl:recv 1<-0", "nccl:send 0->1", of ranks of the group.
+  void take_transfer(const json& entry) {
+    const RecordState state = state_of(text_at(entry, "state"));
+    const std::string name = text_at(entry, "profiling_name");
+    LogRecord ends;  // only finds the group
+    if (state == RecordState::completed || !find_group(entry, ends)) return;
+    const std::vector<int>& members =
+        job_.communicators[static_cast<std::size_t>(ends.communicator)].members;
+    const std::vector<int> named = ranks_in_text(name);
+    int peer = named.size() == 2 ? named[1] : -1;
+    if (peer >= 0 && !members.empty()) {
+      const auto at = static_cast<std::size_t>(peer);
+      peer = at < members.size() ? members[at] : -1;
+    }
+    job_.open_transfers.push_back({rank_, peer, name.find("send") != name.npos, state});
   }
 
   /// Coalesced collectives follow each other with one number: one operation with the bytes of all.
@@ -197,17 +221,42 @@ class FlightReader {
 }  // namespace
 
 void read_flight_recorder_json(std::string_view text, const std::string& file, JobLog& job) {
-  const json dump = log_json(text, file, job);
-  FlightReader(dump, file, job).read();
+  bool cut = false;
+  const json dump = log_json(text, file, job, &cut);
+  FlightReader(dump, file, cut, job).read();
 }
 
 void read_flight_recorder_pickle(std::string_view text, const std::string& file, JobLog& job) {
   bool cut = false;
-  const json dump = read_pickle(text, file, cut);
+  json dump = read_pickle(text, file, cut);
   if (cut) ++job.left_out["ends of pickles that were cut short"];
   require(dump.is_object() && dump.contains("entries"),
           file + ": a pickle, but not one of Flight Recorder: it has no 'entries'");
-  FlightReader(dump, file, job).read();
+  json& entries = dump["entries"];
+  // The last one may be half an entry.
+  if (cut && entries.is_array() && !entries.empty()) entries.erase(entries.size() - 1);
+  FlightReader(dump, file, cut, job).read();
+}
+
+void join_groups_of_cut_dumps(JobLog& job) {
+  for (int c = static_cast<int>(job.communicators.size()) - 1; c >= 0; --c) {
+    const JobCommunicator& one = job.communicators[static_cast<std::size_t>(c)];
+    if (!one.members.empty() || !one.format.starts_with("Flight Recorder")) continue;
+    std::set<int> ranks;
+    for (const LogRecord& record : job.records) {
+      if (record.communicator == c) ranks.insert(record.rank);
+    }
+    std::vector<int> whole;  // groups of that name which have all these ranks
+    for (std::size_t other = 0; other < job.communicators.size(); ++other) {
+      const JobCommunicator& group = job.communicators[other];
+      const bool has_all =
+          std::includes(group.members.begin(), group.members.end(), ranks.begin(), ranks.end());
+      if (group.id == one.id && has_all && !group.members.empty()) {
+        whole.push_back(static_cast<int>(other));
+      }
+    }
+    if (whole.size() == 1) job.join(c, whole.front());
+  }
 }
 
 }  // namespace collbench

@@ -82,12 +82,14 @@ class TimelineReader {
   }
 
   void finish() {
+    take_unfinished();
     // Ticks are the only names of ranks; as many as ever asked take part.
     int ranks = 0;
     for (const LogRecord& record : job_.records) {
       if (record.process == process_) ranks = std::max(ranks, record.rank + 1);
     }
     const int communicator = job_.communicator("Horovod", "global", ranks);
+    job_.communicators[static_cast<std::size_t>(communicator)].may_go_on = true;
     for (LogRecord& record : job_.records) {
       if (record.process != process_) continue;
       record.communicator = communicator;
@@ -97,6 +99,29 @@ class TimelineReader {
   }
 
  private:
+  /// What some ranks have asked for and others had not when the timeline ended: in order of time.
+  void take_unfinished() {
+    std::map<double, const TimelineTensor*> unfinished;
+    for (const auto& [id, tensor] : tensors_) {
+      const bool is_asked_for =
+          !tensor.open.empty() && tensor.open.back().first.starts_with("NEGOTIATE_");
+      if (is_asked_for && !tensor.asked_us.empty()) {
+        unfinished.try_emplace(tensor.open.back().second, &tensor);
+      }
+    }
+    for (const auto& [begin, tensor] : unfinished) {
+      ++sequence_;
+      for (const auto& [rank, at] : tensor->asked_us) {
+        LogRecord& record = job_.records.emplace_back();
+        record.kind = logged_kind(tensor->open.back().first);
+        record.state = RecordState::scheduled;
+        record.rank = rank;
+        record.process = process_;
+        record.sequence = sequence_;
+      }
+    }
+  }
+
   void carried_out(const TimelineTensor& tensor, const std::string& activity, const json& args) {
     const double transfer = tensor.moved_to - tensor.moved_from;
     if (tensor.asked_us.size() < 2 || !(transfer > 0)) {

@@ -3,8 +3,6 @@
 // tell a late rank.
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -61,8 +59,8 @@ class MetricsReader {
     JobCommunicator& one = job_.communicators[static_cast<std::size_t>(record.communicator)];
     one.nodes = small_integer_in(label_of(labels, "n_nodes"), 1, *ranks).value_or(0);
     record.process = job_.process(gpu, label_of(labels, "node"));
-    // Ranks are not said: GPUs in the order in which they come.
-    record.rank = ranks_.try_emplace(gpu, static_cast<int>(ranks_.size())).first->second;
+    // Ranks are not said, and each GPU has a file of its own.
+    record.rank = job_.counted_rank(record.communicator, record.process);
     if (record.rank >= *ranks) return;
     record.kind = logged_kind(label_of(labels, "collective"));
     record.bytes = bytes;
@@ -80,7 +78,6 @@ class MetricsReader {
 
  private:
   JobLog& job_;
-  std::map<std::string, int> ranks_;
 };
 
 }  // namespace

@@ -85,8 +85,11 @@ std::string standstill_seen(const JobRanks& ranks, const Standstill& still) {
     seen += fmt::format("; ranks disagree: {}", fmt::join(still.mismatches, ", "));
   }
   if (!still.unheard.empty()) {
-    seen += fmt::format("; no log of rank {}, which may not have issued it",
-                        fmt::join(still.unheard, ", "));
+    seen += fmt::format("; no {}log of rank {}, which may not have issued it",
+                        still.some_are_cut ? "whole " : "", fmt::join(still.unheard, ", "));
+  }
+  if (still.may_go_on) {
+    seen += "; the log ends there, which is a standstill only if the job did not go on";
   }
   const bool is_explained =
       !still.missing.empty() || !still.not_started.empty() || !still.mismatches.empty();
@@ -99,24 +102,36 @@ std::string standstill_seen(const JobRanks& ranks, const Standstill& still) {
 
 void find_standstill(JobLog& job, const JobRanks& ranks, JobVerdict& verdict) {
   const Standstill& still = verdict.standstill;
-  std::string seen;
-  if (still.sequence) {
-    seen = standstill_seen(ranks, still);
-  } else if (still.may_be_on_its_way()) {
+  std::vector<std::string> seen;
+  double sure = still.may_go_on ? 0.7 : 1;
+  if (still.sequence) seen.push_back(standstill_seen(ranks, still));
+  if (!still.transfers.empty()) {
+    seen.push_back("sends and receives have not ended: " + transfer_words(still));
+  }
+  if (!still.called_others.empty()) {
+    seen.push_back(fmt::format("ranks called different collectives, by their counters: {}",
+                               fmt::join(still.called_others, "; ")));
+  }
+  if (seen.empty() && still.may_be_on_its_way()) {
     job.note_once(
-        "RAS counts while the job runs: a rank that is one operation behind is usually on its way; "
-        "it stands still if it has the same count when RAS is asked again");
-  } else if (!still.behind.empty()) {
-    seen = fmt::format("{} issued up to {} collectives fewer than the others",
-                       ranks_in_words(ranks, still.behind), still.behind_by);
+        still.counted_in_logs
+            ? "a log may be read or cut while its rank goes on: a rank that is behind in it stands "
+              "still only if the job does not go on"
+            : "RAS counts while the job runs: a rank that is one operation behind is usually on "
+              "its way; it stands still if it has the same count when RAS is asked again");
+  } else if (seen.empty() && !still.behind.empty()) {
+    sure = 0.7;
+    seen.push_back(fmt::format("{} issued up to {} collectives fewer than the others",
+                               ranks_in_words(ranks, still.behind), still.behind_by));
   }
   if (!job.missing_ranks.empty()) {
     const std::set<int> missing(job.missing_ranks.begin(), job.missing_ranks.end());
-    seen += fmt::format("{}rank {} is missing by what the log says", seen.empty() ? "" : "; ",
-                        fmt::join(missing, ", "));
+    if (seen.empty()) sure = 0.7;
+    seen.push_back(
+        fmt::format("rank {} is missing by what the log says", fmt::join(missing, ", ")));
   }
-  // Counters are read while the job runs: one behind may be on its way.
-  if (!seen.empty()) verdict.causes.push_back({&cause("hang"), seen, still.sequence ? 1 : 0.7});
+  if (seen.empty()) return;
+  verdict.causes.push_back({&cause("hang"), fmt::format("{}", fmt::join(seen, "; ")), sure});
 }
 
 template <typename Holds>
@@ -185,6 +200,11 @@ void find_host_causes(const JobLog& job, JobVerdict& verdict) {
   if (without_nvls.size() < job.hosts.size() &&
       !hosts_where(job, [](const HostSigns& s) { return s.nvls == 1; }).empty()) {
     add("nvls_off", without_nvls, "NCCL says 'NVLS multicast support is not available'", 0.9);
+  }
+  for (const auto& [name, s] : job.hosts) {
+    if (s.failures.empty()) continue;
+    add("network_error", {name}, fmt::format("NCCL warns '{}'", fmt::join(s.failures, "', '")),
+        0.95);
   }
   add("sockets", hosts_where(job, [&](const HostSigns& s) { return s.sockets && uses_network(s); }),
       "NCCL says 'Using network Socket'", 1);

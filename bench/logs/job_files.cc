@@ -83,6 +83,7 @@ JobLog read_job(const std::vector<std::string>& paths) {
   }
   if (job.files == 0 && !job.notes.empty()) throw InvalidArgument(job.notes.front());
   require(job.files > 0, "no log of a job in what was named");
+  join_groups_of_cut_dumps(job);
   match_counted_records(job);
   return job;
 }
@@ -91,11 +92,13 @@ void require_content(const JobLog& job) {
   // A healthy status of RAS has nothing but a note.
   const bool has_some = !job.records.empty() || !job.issued.empty() || !job.hosts.empty() ||
                         !job.programs.empty() || !job.missing_ranks.empty() ||
-                        !job.computing.empty();
-  if (has_some || job.left_out.empty()) return;
+                        !job.computing.empty() || !job.open_transfers.empty() ||
+                        job.formats.contains("NCCL RAS (text)");
+  if (has_some) return;
   std::vector<std::string> reasons;
   for (const auto& [what, count] : job.left_out)
     reasons.push_back(fmt::format("{} x {}", count, what));
+  if (reasons.empty()) reasons.emplace_back("no operation is in it");
   throw InvalidArgument(fmt::format("nothing can be used of {}: {}", counted(job.files, "file"),
                                     fmt::join(reasons, "; ")));
 }

@@ -144,7 +144,9 @@ void add_standstill(const JobReport& report, Json& out) {
   } else if (!report.job.missing_ranks.empty()) {
     out["missing_ranks"] = report.job.missing_ranks;
   }
+  if (!still.transfers.empty()) out["open_transfers"] = still.transfers;
   if (!report.job.issued.empty()) out["behind"] = still.behind;
+  if (!still.called_others.empty()) out["called_others"] = still.called_others;
 }
 
 void add_programs(const JobLog& job, Json& out) {

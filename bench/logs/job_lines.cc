@@ -89,13 +89,19 @@ JobHealth health_of(const Lateness& lateness) {
 }
 
 std::string standstill_line(const Standstill& still) {
-  if (!still.sequence) {
-    if (still.behind.empty()) return {};
-    return fmt::format("behind: rank {}, by {}", fmt::join(still.behind, ", "),
-                       counted(still.behind_by, "operation"));
+  if (still.sequence) {
+    return fmt::format("stands still: collective {} of '{}', {}{}", *still.sequence,
+                       still.communicator, standstill_words(still),
+                       still.may_go_on ? ", if the job did not go on where its log ends" : "");
   }
-  return fmt::format("stands still: collective {} of '{}', {}", *still.sequence, still.communicator,
-                     standstill_words(still));
+  if (!still.transfers.empty()) return "stands still: " + transfer_words(still);
+  if (!still.called_others.empty()) {
+    return fmt::format("ranks call different collectives: {}",
+                       fmt::join(still.called_others, "; "));
+  }
+  if (still.behind.empty()) return {};
+  return fmt::format("behind: rank {}, by {}", fmt::join(still.behind, ", "),
+                     counted(still.behind_by, "operation"));
 }
 
 std::vector<std::string> program_lines(const JobLog& job) {
@@ -198,7 +204,9 @@ std::vector<JobAnswer> job_answers(const JobReport& report) {
   }
   const std::string still = standstill_line(verdict.standstill);
   if (!still.empty()) {
-    const bool may_go_on = !verdict.standstill.sequence && verdict.standstill.may_be_on_its_way();
+    const Standstill& found = verdict.standstill;
+    const bool may_go_on = !found.sequence && found.transfers.empty() &&
+                           found.called_others.empty() && found.may_be_on_its_way();
     lines.push_back({still, may_go_on ? JobHealth::unknown : JobHealth::bad});
   }
   for (std::string& line : program_lines(report.job)) {

@@ -65,6 +65,28 @@ int JobLog::process(const std::string& name, const std::string& host) {
   return found->second;
 }
 
+int JobLog::counted_rank(int communicator, int process) {
+  std::map<int, int>& ranks = counted_ranks_[communicator];
+  return ranks.try_emplace(process, static_cast<int>(ranks.size())).first->second;
+}
+
+void JobLog::join(int communicator, int into) {
+  const std::vector<int> members = communicators[static_cast<std::size_t>(into)].members;
+  const auto moved = [&](int one) { return one > communicator ? one - 1 : one; };
+  for (LogRecord& record : records) {
+    if (record.communicator == communicator) {
+      const int rank = processes[static_cast<std::size_t>(record.process)].rank;
+      const auto at = std::find(members.begin(), members.end(), rank);
+      record.rank = static_cast<int>(at - members.begin());
+      record.communicator = into;
+    }
+    record.communicator = moved(record.communicator);
+  }
+  communicators.erase(communicators.begin() + communicator);
+  std::erase_if(communicators_by_id_, [&](const auto& one) { return one.second == communicator; });
+  for (auto& [id, index] : communicators_by_id_) index = moved(index);
+}
+
 std::uint8_t JobLog::word(std::string_view text) {
   const std::string lower = lower_case(printable(text));
   const auto found = std::find(words.begin(), words.end(), lower);

@@ -74,6 +74,8 @@ struct JobCommunicator {
   std::string_view format{};   // of the log that named it first
   /// Its ranks write only when they or others have waited for long: silence says nothing.
   bool heard_when_stuck = false;
+  /// Its log is written while the job runs, and ends where that was read.
+  bool may_go_on = false;
   /// Sequence numbers are the reader's count: a log may begin in the middle of another's.
   bool counted = false;
   /// Counted ones that fit each other a step later as well: which step is which is not known.
@@ -89,6 +91,7 @@ struct JobProcess {
   /// How far `start_us` may be off the clock of all processes; NaN: the process has a clock of its
   /// own.
   double clock_error_us = unknown_time;
+  bool is_cut = false;  // its log: what it issued last is not known
 };
 
 /// How many collectives a rank has issued, where a log has only that.
@@ -97,6 +100,14 @@ struct IssuedCount {
   int rank = 0;
   LoggedKind kind = LoggedKind::other;
   std::int64_t count = 0;
+};
+
+/// A send or receive that has not ended, of ranks of the job.
+struct OpenTransfer {
+  int rank = 0;
+  int peer = -1;  // -1: not said
+  bool sends = false;
+  RecordState state = RecordState::scheduled;
 };
 
 /// What a host's NCCL said of its hardware. -1: nothing.
@@ -108,9 +119,10 @@ struct HostSigns {
   int staged_channels = 0;  // and without
   int direct_sends = 0;     // of those channels
   int staged_sends = 0;
-  int nvls = -1;              // 1: available; 0: not
-  bool sockets = false;       // the network is TCP
-  bool through_host = false;  // a channel inside the host goes through shared memory
+  int nvls = -1;                     // 1: available; 0: not
+  bool sockets = false;              // the network is TCP
+  bool through_host = false;         // a channel inside the host goes through shared memory
+  std::set<std::string> failures{};  // of transfers, as NCCL warns of them; a few
 };
 
 /// A graph of operations of one rank (Chakra, GOAL).
@@ -135,6 +147,8 @@ struct JobLog {
   std::vector<JobProcess> processes;
   std::vector<LogRecord> records;
   std::vector<IssuedCount> issued;
+  bool issued_is_of_logs = false;  // counted by what logs hold, which may end early
+  std::vector<OpenTransfer> open_transfers;
   std::map<std::string, HostSigns> hosts;
   std::vector<LoggedProgram> programs;
   std::vector<ComputeSpan> computing;
@@ -152,6 +166,11 @@ struct JobLog {
   int communicator(const std::string& id, const std::string& name, int ranks);
   /// The index of the process of this name, likewise.
   int process(const std::string& name, const std::string& host = "");
+  /// The rank of a process in a communicator whose log does not say it: processes are counted in
+  /// the order in which they come.
+  int counted_rank(int communicator, int process);
+  /// Makes the records of one communicator those of another that has its ranks as members.
+  void join(int communicator, int into);
   /// The index of a word in lower case; 0 if there are more than 255.
   std::uint8_t word(std::string_view text);
   void note_once(const std::string& note);
@@ -159,6 +178,7 @@ struct JobLog {
  private:
   std::map<std::pair<std::string, int>, int> communicators_by_id_;
   std::map<std::string, int> processes_by_name_;
+  std::map<int, std::map<int, int>> counted_ranks_;  // by communicator and process
 };
 
 }  // namespace collbench

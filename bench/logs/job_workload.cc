@@ -118,7 +118,7 @@ MeasuredTimes measured_times(const std::vector<double>& between, JobWorkload& ma
   const double mean = known > 0 ? sum / static_cast<double>(known) : 0;
   MeasuredTimes times;
   times.batch = 1;
-  times.device = "the job's";
+  times.device = "the job's machine";
   const std::size_t buckets = between.size();
   times.layers.resize(buckets);
   for (std::size_t k = 0; k < buckets; ++k) {

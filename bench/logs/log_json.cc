@@ -31,8 +31,10 @@ std::string completed_json(std::string_view text, bool& cut) {
     if (c == '{' || c == '[') open += c == '{' ? '}' : ']';
     if ((c == '}' || c == ']') && !open.empty()) open.pop_back();
     if (open.size() > 200) break;  // is refused for its depth
-    // Behind a complete member, or before the first.
-    const bool between = c == ',' || c == '{' || c == '[' || c == '}' || c == ']';
+    // Behind a complete member, or before the first; of a list not inside of its elements.
+    const std::size_t list = open.find(']');
+    const bool is_whole = list == open.npos || list + 1 == open.size();
+    const bool between = is_whole && (c == ',' || c == '{' || c == '[' || c == '}' || c == ']');
     if (between && !open.empty()) last = JsonCut{c == ',' ? at : at + 1, open};
   }
   cut = !open.empty() && last.has_value();
@@ -41,7 +43,7 @@ std::string completed_json(std::string_view text, bool& cut) {
          std::string(last->closers.rbegin(), last->closers.rend());
 }
 
-nlohmann::json log_json(std::string_view text, const std::string& file, JobLog& job) {
+nlohmann::json log_json(std::string_view text, const std::string& file, JobLog& job, bool* is_cut) {
   // Only lines are read without values being made of all of them.
   require(text.size() <= largest_input,
           fmt::format("{}: {} MiB of JSON in one value; the most that is read is {}", file,
@@ -54,6 +56,7 @@ nlohmann::json log_json(std::string_view text, const std::string& file, JobLog& 
   };
   if (cut && !is_array_of_events()) {
     ++job.left_out["ends of JSON files that were cut short"];
+    if (is_cut != nullptr) *is_cut = true;
   }
   return read_json<nlohmann::json>(whole, file, [](nlohmann::json value) { return value; });
 }

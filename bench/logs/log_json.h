@@ -12,12 +12,14 @@
 namespace collbench {
 
 /// `text` up to its last complete member or element, with the brackets closed that are open there;
-/// `text` itself if it ends well. A tracer that never closes its array loses nothing.
+/// `text` itself if it ends well. Of the outermost list whole elements only: half an event says
+/// something else than the whole. A tracer that never closes its array loses nothing.
 std::string completed_json(std::string_view text, bool& cut);
 
-/// The value of a log in JSON. What had to be completed counts in `left_out`. Throws as read_json()
-/// does.
-nlohmann::json log_json(std::string_view text, const std::string& file, JobLog& job);
+/// The value of a log in JSON. What had to be completed counts in `left_out`, and `is_cut` says so.
+/// Throws as read_json() does.
+nlohmann::json log_json(std::string_view text, const std::string& file, JobLog& job,
+                        bool* is_cut = nullptr);
 
 /// The whole numbers in a text such as "[0, 1, 2]"; none if it is shortened ("...") or has more
 /// than 2^20.

@@ -87,7 +87,7 @@ constexpr std::array<LogReader, 21> reader_rows = {{
      read_ompi_monitoring},
     {"liballprof",
      [](std::string_view head) {
-       return has(head, "collprof") || head.starts_with("MPI_Init:") ||
+       return head.starts_with("# collprof ") || head.starts_with("MPI_Init:") ||
               has(head, "\nMPI_Allreduce:");
      },
      read_liballprof},

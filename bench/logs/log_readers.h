@@ -42,6 +42,11 @@ int rank_of_file(const std::string& file, JobLog& job);
 /// "float"); 0 if it is not known.
 int element_bytes_of(std::string_view type);
 
+/// A dump of Flight Recorder in JSON that was cut has lost the members of its groups: they are
+/// those that another dump states for the group of that name, if only one does for the ranks it
+/// has. To be called once, when all logs of a job are read.
+void join_groups_of_cut_dumps(JobLog& job);
+
 /// Whether the first messages are those of a Chakra trace, which has no magic number.
 bool is_chakra(std::string_view head);
 

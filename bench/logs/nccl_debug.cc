@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -59,18 +60,18 @@ struct DebugCommunicator {
   int rank = 0;
 };
 
-/// A line without what stands before "NCCL INFO".
+/// A line without what stands before "NCCL INFO" or "NCCL WARN".
 struct DebugLine {
   std::string_view process;  // "synth-a:4101"
   std::string_view host;
   std::string_view text;
 };
 
-std::optional<DebugLine> debug_line(std::string_view line) {
-  const std::size_t at = line.find(" NCCL INFO ");
+std::optional<DebugLine> debug_line(std::string_view line, std::string_view level) {
+  const std::size_t at = line.find(level);
   if (at == line.npos) return std::nullopt;
   DebugLine found;
-  found.text = trimmed(line.substr(at + 11));
+  found.text = trimmed(line.substr(at + level.size()));
   std::string_view prefix = line.substr(0, at);
   // "[1,3]<stdout>:host:pid:tid [0]" of launchers: the last word with two colons.
   for (const std::string_view word : split_at_blanks(prefix)) {
@@ -88,18 +89,28 @@ std::optional<DebugLine> debug_line(std::string_view line) {
   return found;
 }
 
+/// Whether a warning is of a transfer that failed: a completion with an error, a call of verbs or
+/// of sockets.
+bool is_failed_transfer(std::string_view warning) {
+  if (holds(warning, "Got completion")) {
+    const std::string_view status = word_behind(warning, "status=");
+    return !status.empty() && status != "0";
+  }
+  const bool failed = holds(warning, "failed") || holds(warning, "closed by remote peer");
+  for (const std::string_view call :
+       {"ibv_", "socket", "Socket", "Net : ", "Call to recv", "Call to send", "Call to connect"}) {
+    if (failed && holds(warning, call)) return true;
+  }
+  return false;
+}
+
 class DebugReader {
  public:
   explicit DebugReader(JobLog& job) : job_(job) {}
 
   void take(std::string_view text) {
-    const auto line = debug_line(text);
-    if (!line) {
-      if (holds(text, "NCCL WARN") && warnings_++ < 5) {
-        job_.note_once("NCCL warns: " + printable(text.substr(text.find("NCCL WARN") + 10)));
-      }
-      return;
-    }
+    const auto line = debug_line(text, " NCCL INFO ");
+    if (!line) return take_warning(text);
     const bool is_init =
         holds(line->text, " - Init COMPLETE") || holds(line->text, " - Init START");
     if (is_init && holds(line->text, " nranks ")) {
@@ -113,7 +124,24 @@ class DebugReader {
     }
   }
 
+  /// NCCL counts the collectives of a communicator of all kinds.
+  void finish() {
+    for (const auto& [rank, count] : issued_) {
+      job_.issued.push_back({rank.first, rank.second, LoggedKind::other, count});
+      job_.issued_is_of_logs = true;
+    }
+  }
+
  private:
+  void take_warning(std::string_view text) {
+    const auto line = debug_line(text, " NCCL WARN ");
+    if (!line) return;
+    if (warnings_++ < 5) job_.note_once("NCCL warns: " + printable(line->text));
+    if (!is_failed_transfer(line->text)) return;
+    std::set<std::string>& failures = host_of(*line).failures;
+    if (failures.size() < 3) failures.insert(printable(line->text.substr(0, 200)));
+  }
+
   HostSigns& host_of(const DebugLine& line) { return job_.hosts[printable(line.host)]; }
 
   void take_init(const DebugLine& line) {
@@ -168,6 +196,8 @@ class DebugReader {
     record.sequence = *sequence % (std::int64_t{1} << 40) * most_of_group + place;
     record.bytes = *count * nccl_type_bytes(*type);
     latest_[std::string(line.process)] = job_.records.size() - 1;
+    std::int64_t& issued = issued_[{record.communicator, record.rank}];
+    issued = std::max(issued, std::min(*sequence, std::int64_t{1} << 60) + 1);
   }
 
   /// Rank 0 says at the launch what the lines before it will be played with.
@@ -219,6 +249,7 @@ class DebugReader {
   std::map<std::string, DebugCommunicator> communicators_;  // by process and pointer
   std::map<std::pair<std::string, int>, int> made_;         // communicators by process and ranks
   std::map<std::string, std::size_t> latest_;               // collective by process
+  std::map<std::pair<int, int>, std::int64_t> issued_;      // by communicator and rank
   std::map<std::tuple<int, int, LoggedKind, std::int64_t>, std::int64_t> places_;
   int warnings_ = 0;
 };
@@ -229,6 +260,7 @@ void read_nccl_debug(std::string_view text, const std::string& /*file*/, JobLog&
   const std::string plain = without_terminal_codes(text);
   DebugReader reader(job);
   for (const std::string& line : split_at(plain, '\n')) reader.take(line);
+  reader.finish();
 }
 
 }  // namespace collbench

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -54,11 +55,12 @@ std::map<int, Issued> issued_of(const JobLog& job) {
   return all;
 }
 
-/// Ranks of the job that have a log, by the numbers that the logs state.
-std::set<int> logged_ranks(const JobLog& job) {
+/// Ranks of the job that have a log, by the numbers that the logs state: whole ones, or those that
+/// were cut.
+std::set<int> logged_ranks(const JobLog& job, bool are_cut) {
   std::set<int> logged;
   for (const JobProcess& process : job.processes) {
-    if (process.rank >= 0) logged.insert(process.rank);
+    if (process.rank >= 0 && process.is_cut == are_cut) logged.insert(process.rank);
   }
   return logged;
 }
@@ -66,7 +68,8 @@ std::set<int> logged_ranks(const JobLog& job) {
 void find_missing(const JobLog& job, const JobRanks& ranks, int communicator, const Issued& issued,
                   Standstill& found) {
   const JobCommunicator& one = job.communicators[static_cast<std::size_t>(communicator)];
-  const std::set<int> logged = logged_ranks(job);
+  const std::set<int> whole = logged_ranks(job, false);
+  const std::set<int> cut = logged_ranks(job, true);
   const int members = std::max(one.ranks, static_cast<int>(one.members.size()));
   const bool are_renumbered = std::any_of(
       issued.latest.begin(), issued.latest.end(),
@@ -77,12 +80,14 @@ void find_missing(const JobLog& job, const JobRanks& ranks, int communicator, co
     if (latest == issued.latest.end()) {
       // Which rank of the job it is, a list of the members would say.
       if (are_renumbered && one.members.empty()) continue;
-      const bool was_heard = logged.contains(in_job) && !one.heard_when_stuck;
+      const bool was_heard = whole.contains(in_job) && !one.heard_when_stuck;
       (was_heard ? found.missing : found.unheard).push_back(in_job);
     } else if (latest->second < *issued.first_open) {
-      found.missing.push_back(in_job);
+      (cut.contains(in_job) ? found.unheard : found.missing).push_back(in_job);
     }
   }
+  found.some_are_cut = std::any_of(found.unheard.begin(), found.unheard.end(),
+                                   [&](int rank) { return cut.contains(rank); });
 }
 
 /// A kernel starts when its stream comes to it. Where no start is seen at all, they may not be
@@ -101,40 +106,120 @@ void find_not_started(const JobLog& job, const JobRanks& ranks, int communicator
   found.started_by_all = scheduled.empty() && found.missing.empty() && found.unheard.empty();
 }
 
+std::string ranks_text(const std::vector<int>& ranks) {
+  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
+}
+
 void find_mismatches(const JobLog& job, const JobRanks& ranks, int communicator,
                      std::int64_t sequence, Standstill& found) {
-  std::map<std::pair<LoggedKind, std::int64_t>, std::vector<int>> calls;
+  using Call = std::tuple<LoggedKind, std::int64_t, std::uint8_t>;
+  std::map<Call, std::vector<int>> calls;
+  std::set<std::uint8_t> types;
   for (const LogRecord& record : job.records) {
     if (record.communicator != communicator || record.sequence != sequence) continue;
-    calls[{record.kind, record.bytes}].push_back(ranks.in_job(record));
+    calls[{record.kind, record.bytes, record.elements}].push_back(ranks.in_job(record));
+    types.insert(record.elements);
   }
   if (calls.size() < 2) return;
   for (const auto& [call, callers] : calls) {
-    found.mismatches.push_back(
-        fmt::format("{} of {} by {} {}", to_string(call.first), to_string(Bytes{call.second}),
-                    callers.size() == 1 ? "rank" : "ranks", fmt::join(callers, ", ")));
+    const auto& [kind, bytes, elements] = call;
+    const std::string& type = job.words[elements];
+    found.mismatches.push_back(fmt::format(
+        "{} of {}{} by {}", to_string(kind), to_string(Bytes{bytes}),
+        types.size() < 2 || type.empty() ? "" : " (" + type + ")", ranks_text(callers)));
   }
+}
+
+using Counts = std::map<LoggedKind, std::int64_t>;
+
+/// Each issues the collectives of a communicator in one order: of two ranks one has issued at least
+/// as many of every kind, unless they called different ones.
+bool are_crossed(const Counts& a, const Counts& b) {
+  bool has_more = false;
+  bool has_fewer = false;
+  for (const auto& [kind, count] : a) {
+    const auto other = b.find(kind);
+    if (other == b.end()) continue;
+    has_more = has_more || count > other->second;
+    has_fewer = has_fewer || count < other->second;
+  }
+  return has_more && has_fewer;
+}
+
+/// The counts that most ranks have.
+Counts usual_counts(const std::map<int, Counts>& by_rank) {
+  std::map<Counts, int> holders;
+  for (const auto& [rank, counts] : by_rank) ++holders[counts];
+  return std::max_element(holders.begin(), holders.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->first;
+}
+
+/// "rank 4 called 899 x all-reduce, 5 x all-gather, most others 900 and 4".
+std::string crossed_words(int rank, const Counts& counts, const Counts& usual) {
+  std::vector<std::string> own;
+  std::vector<std::string> others;
+  for (const auto& [kind, count] : counts) {
+    const auto other = usual.find(kind);
+    if (other == usual.end() || other->second == count) continue;
+    own.push_back(fmt::format("{} x {}", count, to_string(kind)));
+    others.push_back(std::to_string(other->second));
+  }
+  return fmt::format("rank {} called {}, most others {}", rank, fmt::join(own, ", "),
+                     fmt::join(others, " and "));
 }
 
 void find_behind(const JobLog& job, const JobRanks& ranks, Standstill& found) {
-  std::map<std::pair<int, LoggedKind>, std::int64_t> most;
+  std::map<int, std::map<int, Counts>> communicators;
   for (const IssuedCount& issued : job.issued) {
-    std::int64_t& count = most[{issued.communicator, issued.kind}];
+    const int rank = ranks.in_job(issued.communicator, issued.rank);
+    std::int64_t& count = communicators[issued.communicator][rank][issued.kind];
     count = std::max(count, issued.count);
   }
   std::set<int> behind;
-  for (const IssuedCount& issued : job.issued) {
-    const std::int64_t lacking = most[{issued.communicator, issued.kind}] - issued.count;
-    if (lacking > 0) {
-      found.behind_by = std::max(found.behind_by, lacking);
-      behind.insert(ranks.in_job(issued.communicator, issued.rank));
+  for (auto& [communicator, by_rank] : communicators) {
+    const Counts usual = usual_counts(by_rank);
+    std::erase_if(by_rank, [&](const auto& one) {
+      if (!are_crossed(one.second, usual)) return false;
+      found.called_others.push_back(crossed_words(one.first, one.second, usual));
+      return true;
+    });
+    Counts most;
+    for (const auto& [rank, counts] : by_rank) {
+      for (const auto& [kind, count] : counts) most[kind] = std::max(most[kind], count);
+    }
+    for (const auto& [rank, counts] : by_rank) {
+      for (const auto& [kind, count] : counts) {
+        if (count == most[kind]) continue;
+        found.behind_by = std::max(found.behind_by, most[kind] - count);
+        behind.insert(rank);
+      }
     }
   }
   found.behind.assign(behind.begin(), behind.end());
+  found.counted_in_logs = job.issued_is_of_logs;
 }
 
-std::string ranks_text(const std::vector<int>& ranks) {
-  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
+/// Of each rank the first that has not ended.
+void find_transfers(const JobLog& job, const JobRanks& ranks, Standstill& found) {
+  if (job.open_transfers.empty()) return;
+  std::set<int> busy;
+  std::set<int> peers;
+  for (const OpenTransfer& one : job.open_transfers) {
+    if (!busy.insert(one.rank).second) continue;
+    const std::string peer = one.peer < 0 ? "another" : fmt::format("rank {}", one.peer);
+    found.transfers.push_back(
+        fmt::format("rank {} in a {} {} ({})", one.rank, one.sends ? "send to" : "receive from",
+                    peer, one.state == RecordState::started ? "started" : "scheduled"));
+    peers.insert(one.peer);
+  }
+  for (const LogRecord& record : job.records) {
+    if (record.state != RecordState::completed) busy.insert(ranks.in_job(record));
+  }
+  const std::set<int> whole = logged_ranks(job, false);
+  for (const int peer : peers) {
+    if (whole.contains(peer) && !busy.contains(peer)) found.waited_for.push_back(peer);
+  }
 }
 
 }  // namespace
@@ -150,13 +235,30 @@ std::string standstill_words(const Standstill& still) {
   return words;
 }
 
+std::string transfer_words(const Standstill& still) {
+  constexpr std::size_t most_named = 8;
+  if (still.transfers.empty()) return {};
+  const std::size_t named = std::min(still.transfers.size(), most_named);
+  std::string words = fmt::format("{}", fmt::join(std::span(still.transfers).first(named), ", "));
+  if (still.transfers.size() > named) {
+    words += fmt::format(" and {} more", still.transfers.size() - named);
+  }
+  if (still.waited_for.empty()) return words;
+  return words + fmt::format("; {} {} nothing open", ranks_text(still.waited_for),
+                             still.waited_for.size() == 1 ? "has" : "have");
+}
+
 Standstill standstill_of(const JobLog& job, const JobRanks& ranks) {
-  Standstill found;
-  find_behind(job, ranks, found);
+  Standstill all;
+  find_behind(job, ranks, all);
+  find_transfers(job, ranks, all);
+  Standstill found = all;
   for (const auto& [communicator, issued] : issued_of(job)) {
-    Standstill here;
+    Standstill here = all;
+    const JobCommunicator& one = job.communicators[static_cast<std::size_t>(communicator)];
     here.sequence = issued.first_open;
-    here.communicator = job.communicators[static_cast<std::size_t>(communicator)].name;
+    here.communicator = one.name;
+    here.may_go_on = one.may_go_on;
     find_missing(job, ranks, communicator, issued, here);
     find_not_started(job, ranks, communicator, *here.sequence, here);
     find_mismatches(job, ranks, communicator, *here.sequence, here);
@@ -165,8 +267,6 @@ Standstill standstill_of(const JobLog& job, const JobRanks& ranks) {
       return !still.missing.empty() ? 2 : !still.not_started.empty() ? 1 : 0;
     };
     if (found.sequence && explained(here) <= explained(found)) continue;
-    here.behind = found.behind;
-    here.behind_by = found.behind_by;
     found = here;
   }
   std::sort(found.missing.begin(), found.missing.end());

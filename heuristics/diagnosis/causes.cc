@@ -79,6 +79,11 @@ constexpr Cause cause_rows[] = {
     {"network_slow", "the network is slower than the machine should have",
      "large transfers lose in the same proportion",
      "ib_write_bw -d DEVICE --report_gbits between each two nodes", "inferred from the model"},
+    {"network_error", "transfers through the network failed",
+     "a connection broke, or the rank at its other end is gone: what waits for it does not end",
+     "on the host that is named: dmesg | grep -iE 'mlx5|link'; ibstat  (and whether the peer still "
+     "runs)",
+     "NVIDIA/nccl, src/transport/net_ib"},
     {"unexplained", "the system is far slower than the machine should be, and no known fault fits",
      "the times are far from what the machine should take, and none of the other causes leaves "
      "such a curve",

@@ -109,6 +109,15 @@ TEST(CompletedJsonTest, IsABeginningOfTheWholeWhereverItIsCut) {
   }
 }
 
+// A kernel without its "Seq" would be counted, and take the others' numbers.
+TEST(CompletedJsonTest, HalfAnEventIsLeftOut) {
+  bool cut = false;
+  EXPECT_EQ(
+      completed_json(R"({"n":{"m":1},"events":[{"a":{"b":[1,2]}},{"a":{"b":[1,2],"c":3)", cut),
+      R"({"n":{"m":1},"events":[{"a":{"b":[1,2]}}]})");
+  EXPECT_TRUE(cut);
+}
+
 using Members = std::vector<std::pair<std::string, std::string>>;
 
 /// What for_each_member() promises, from values. Lists hold scalars only.

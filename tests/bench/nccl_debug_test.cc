@@ -1,6 +1,7 @@
 // What NCCL_DEBUG's lines say of adapters: a fault only where the job uses them.
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -17,6 +18,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 std::vector<std::string> causes_in(const std::string& output) {
   JobLog job = job_logged(output);
@@ -53,6 +55,33 @@ TEST(NcclDebugCausesTest, ChannelsOfWhichSomeAreStagedAreNamed) {
                 "a:1:2 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [receive] via NET/IB/0/GDRDMA\n"),
       IsEmpty())
       << "GPUs without NVLink send through the host";
+}
+
+TEST(NcclDebugCausesTest, ATransferThatFailedIsACauseAndOtherWarningsAreNone) {
+  const std::string warning = "b:9:9 [1] NCCL WARN NET/IB: Got completion from peer 10.0.0.1<4> ";
+  EXPECT_THAT(causes_in(one_host + warning + "with status=12 opcode=32600 vendor err 129\n"),
+              Contains(HasSubstr("network_error: NCCL warns 'NET/IB: Got completion")));
+  EXPECT_THAT(causes_in(one_host + "b:9:9 [1] NCCL WARN Call to ibv_modify_qp failed with 110\n"),
+              Contains(HasSubstr("failed with 110' on b")));
+  EXPECT_THAT(causes_in(one_host + "b:9:9 [1] NCCL WARN Missing \"iommu=pt\" from kernel\n"),
+              Not(Contains(HasSubstr("network_error"))));
+}
+
+TEST(NcclDebugCausesTest, ARankWhoseLogHasFewerCollectivesIsBehindInItAndMayGoOn) {
+  std::string log = one_host;
+  for (const auto& [host, last] : {std::pair{"a:1:2", 9}, std::pair{"a:3:4", 6}}) {
+    for (int k = 0; k <= last; ++k) {
+      log += std::string(host) + " [0] NCCL INFO AllReduce: opCount " + std::to_string(k) +
+             " sendbuff 0x1 recvbuff 0x2 count 1024 datatype 7 op 0 root 0 comm " +
+             (last == 9 ? "0x1" : "0x2") + " [nranks=2] stream 0x3\n";
+    }
+  }
+  JobLog job = job_logged(log);
+  const JobVerdict verdict = judge_job(job, {});
+  EXPECT_THAT(verdict.standstill.behind, ElementsAre(1));
+  EXPECT_EQ(verdict.standstill.behind_by, 3);
+  EXPECT_TRUE(verdict.is_healthy());
+  EXPECT_THAT(job.notes, Contains(HasSubstr("stands still only if the job does not go on")));
 }
 
 }  // namespace

@@ -55,6 +55,24 @@ TEST(NcclRasTest, WhereOnlyTheirNumberIsSaidTheMissingAreThoseThatAreNotListed) 
   EXPECT_THAT(missing("1"), testing::IsEmpty());
 }
 
+// One order for all: whoever has issued as many as the others has issued the same ones.
+TEST(NcclRasTest, ARankWithFewerOfOneKindAndMoreOfAnotherCalledOthers) {
+  std::string ranks;
+  for (int rank = 0; rank < 4; ++rank) {
+    ranks += std::string(rank == 0 ? "" : ",") + R"({"rank": )" + std::to_string(rank) +
+             R"(, "collective_counts": {"AllReduce": )" + (rank == 2 ? "899" : "900") +
+             R"(, "AllGather": )" + (rank == 2 ? "5" : "4") + "}}";
+  }
+  JobLog job = job_logged(
+      R"({"nccl_version": "2.30.7", "communicators": [{"hash": "0x2", "size": 4, "ranks": [)" +
+      ranks + "]}]}");
+  const JobVerdict verdict = judge_job(job, {});
+  EXPECT_THAT(verdict.standstill.called_others,
+              ElementsAre("rank 2 called 899 x all-reduce, 5 x all-gather, most others 900 and 4"));
+  EXPECT_THAT(verdict.standstill.behind, testing::IsEmpty());
+  EXPECT_FALSE(verdict.is_healthy());
+}
+
 TEST(NcclRasTest, OneOperationBehindIsNoStandstillAndTwoAre) {
   const auto verdict_on = [](int count, JobLog& job) {
     job = job_logged(

@@ -11,6 +11,7 @@
 
 #include "tests/bench/job_logged.h"
 
+#include "bench/logs/job_files.h"
 #include "bench/logs/job_lines.h"
 #include "bench/logs/job_verdict.h"
 
@@ -27,13 +28,14 @@ constexpr const char* groups =
     R"("pg_status": {"0": {"last_enqueued_collective": "-1"}})";
 
 /// A dump with collective 6, which has ended, and 7 in a state.
-std::string dump_with(const std::string& state, const std::string& name = "all_reduce") {
+std::string dump_with(const std::string& state, const std::string& name = "all_reduce",
+                      const std::string& type = "Float") {
   const auto entry = [&](int sequence, const std::string& in, const std::string& of) {
     return fmt::format(
         R"({{"process_group": ["0", "world"], "collective_seq_id": {}, "profiling_name": )"
-        R"("nccl:{}", "input_sizes": [[1000]], "input_dtypes": ["Float"], "output_sizes": )"
+        R"("nccl:{}", "input_sizes": [[1000]], "input_dtypes": ["{}"], "output_sizes": )"
         R"([[1000]], "output_dtypes": ["Float"], "state": "{}", "is_p2p": false}})",
-        sequence, of, in);
+        sequence, of, type, in);
   };
   return fmt::format(R"({{"version": "2.10", {}, "entries": [{}, {}]}})", groups,
                      entry(6, "completed", "all_reduce"), entry(7, state, name));
@@ -110,6 +112,61 @@ TEST(StandstillOfDumpsTest, ADumpWithoutEntriesIsOfARankThatHasIssuedNothing) {
   const Said said = said_of(dumped({in, in, in, none}));
   EXPECT_THAT(said.still.missing, ElementsAre(3));
   EXPECT_THAT(said.still.unheard, IsEmpty());
+}
+
+TEST(StandstillOfDumpsTest, AnotherTypeOfAsManyBytesIsADifferentCollective) {
+  const std::string in = dump_with("started");
+  const Said said = said_of(dumped({in, dump_with("started", "all_reduce", "Int"), in, in}));
+  EXPECT_THAT(said.seen, HasSubstr("all-reduce of 4000 B (int) by rank 1"));
+  EXPECT_THAT(said.seen, HasSubstr("all-reduce of 4000 B (float) by ranks 0, 2, 3"));
+  EXPECT_THAT(said.seen, Not(HasSubstr("the network or a kernel hangs")));
+}
+
+std::string without_last_entry(const std::string& dump) {
+  return dump.substr(0, dump.rfind(R"(, {"process_group")"));
+}
+
+TEST(StandstillOfDumpsTest, OfARankWhoseDumpWasCutItCannotBeToldWhetherItIsThere) {
+  const std::string in = dump_with("started");
+  const std::string before = without_last_entry(in);
+  const Said said = said_of(dumped({before, in, in, before + "]}"}));
+  EXPECT_THAT(said.still.missing, ElementsAre(3));
+  EXPECT_THAT(said.still.unheard, ElementsAre(0));
+  EXPECT_THAT(said.seen, HasSubstr("no whole log of rank 0, which may not have issued it"));
+}
+
+TEST(StandstillOfDumpsTest, TheMembersOfAGroupThatACutDumpHasLostAreThoseOfOthers) {
+  const std::string in = dump_with("started");
+  std::string cut = in;  // in JSON of PyTorch the entries stand before the groups
+  cut.erase(cut.find(groups), std::string_view(groups).size() + 2);
+  cut.resize(cut.size() - 2);
+  JobLog job = dumped({cut, in, in, in});
+  ASSERT_EQ(job.communicators.size(), 2U);
+  join_groups_of_cut_dumps(job);
+  ASSERT_EQ(job.communicators.size(), 1U);
+  EXPECT_EQ(job.communicator("0 0,1,2,3", "0", 4), 0) << "is known by its new place";
+  EXPECT_THAT(said_of(job).still.missing, IsEmpty());
+}
+
+std::string transfer_dump(const std::string& name, const std::string& state) {
+  return fmt::format(R"({{"version": "2.10", {}, "entries": [{{"process_group": ["0", "world"], )"
+                     R"("p2p_seq_id": 1, "collective_seq_id": 0, "profiling_name": "nccl:{}", )"
+                     R"("state": "{}", "is_p2p": true}}]}})",
+                     groups, name, state);
+}
+
+TEST(StandstillOfDumpsTest, AReceiveThatHasNotEndedIsNamedWithTheRankItWaitsFor) {
+  JobLog job =
+      dumped({transfer_dump("send 0->1", "completed"), transfer_dump("recv 1<-0", "started"),
+              transfer_dump("recv 2<-1", "started")});
+  require_content(job);
+  const JobVerdict verdict = judge_job(job, {});
+  EXPECT_FALSE(verdict.is_healthy());
+  EXPECT_THAT(verdict.standstill.waited_for, ElementsAre(0));
+  EXPECT_THAT(
+      transfer_words(verdict.standstill),
+      HasSubstr("rank 1 in a receive from rank 0 (started), rank 2 in a receive from rank 1 "
+                "(started); rank 0 has nothing open"));
 }
 
 std::string first_version(int group, int sequence) {

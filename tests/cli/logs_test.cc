@@ -61,6 +61,15 @@ TEST_F(LogsTest, LogsOfWhichNothingCanBeUsedAreAnError) {
               HasSubstr("nothing can be used of 1 file: 1 x Inspector records"));
 }
 
+TEST_F(LogsTest, ATextWithoutAnOperationIsAnError) {
+  folder_.write("notes.txt", "notes on collprof\n");
+  EXPECT_THAT(refused({"logs", "notes.txt", "--check"}),
+              HasSubstr("notes.txt: the log of none of"));
+  folder_.write("pmpi.txt", "# collprof 0.9 output file\n# host: a\n");
+  EXPECT_THAT(refused({"logs", "pmpi.txt"}),
+              HasSubstr("nothing can be used of 1 file: no operation"));
+}
+
 TEST_F(LogsTest, WhatIsWrongIsNamed) {
   EXPECT_THAT(refused({"logs", "missing.log"}, 4), HasSubstr("cannot read 'missing.log'"));
   folder_.write("table.csv", "a,b\n1,2\n");
