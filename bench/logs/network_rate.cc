@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include <fmt/format.h>
@@ -23,6 +24,12 @@ constexpr double surely_slow_share = 0.5;
 constexpr double adapter_of_gpus_gbs = 23;          // 200 Gb/s
 constexpr double adapter_of_processors_gbs = 11.5;  // 100 Gb/s
 constexpr double disturbed_factor = 1.5;
+// Of hosts that the log does not name, where a communicator has some of the job's ranks only.
+constexpr int usual_gpus_per_host = 8;
+// Of an all-reduce of a few MiB, beyond what its bytes take: 122 us for 1 MiB on two hosts of H100
+// and InfiniBand, 360 us for 4 MiB with TCP between them, 330 us for 2 MiB on 16 hosts.
+constexpr double latency_us = 200;
+constexpr double latency_of_host_us = 40;
 // Below, latency and not the rate of links decides.
 constexpr std::int64_t least_bytes = 1 << 20;
 
@@ -60,21 +67,29 @@ std::vector<SizeTransfers> transfers_of(const std::vector<JobOperation>& operati
   return sizes;
 }
 
-/// GB/s of the bus: the slope between the largest size and the largest of at most half of it where
-/// both were transferred several times, else the largest size alone. A slope beyond what latency
-/// can explain is noise.
-double measured_rate(const std::vector<SizeTransfers>& sizes, double factor, double part) {
+/// GB/s of the bus.
+struct MeasuredRate {
+  double gbs = 0;
+  bool may_hold_latency = true;  // of one size, or of sizes that take about as long
+};
+
+/// The slope between the largest size and the largest of at most half of it where both were
+/// transferred several times, else the largest size alone. A slope beyond what latency can explain
+/// is noise.
+MeasuredRate measured_rate(const std::vector<SizeTransfers>& sizes, double factor, double part) {
   const SizeTransfers& largest = sizes.back();
   const double simple = factor * static_cast<double>(largest.bytes) / largest.at(part) * 1e-3;
+  const double most = 1.25 * simple;
   for (auto size = sizes.rbegin(); size != sizes.rend(); ++size) {
     const bool usable = 2 * size->bytes <= largest.bytes && 8 * size->bytes >= least_bytes &&
                         size->us.size() >= 2 && largest.us.size() >= 2;
     if (!usable) continue;
     const double us = largest.at(part) - size->at(part);
     const double slope = factor * static_cast<double>(largest.bytes - size->bytes) / us * 1e-3;
-    return us > 0 ? std::clamp(slope, simple, 1.25 * simple) : simple;
+    if (!(us > 0)) break;
+    return {std::clamp(slope, simple, most), slope > most};
   }
-  return simple;
+  return {simple};
 }
 
 /// Hosts of a communicator's processes.
@@ -106,6 +121,14 @@ int ranks_per_host(const JobLog& job, const JobRanks& ranks, int communicator) {
   return hosts.empty() || heard < one.ranks ? 0 : heard / static_cast<int>(hosts.size());
 }
 
+/// Hosts of a communicator; where they are not said, those of as many full ones.
+int hosts_at_least(const JobLog& job, const JobRanks& ranks, int communicator) {
+  const JobCommunicator& one = job.communicators[static_cast<std::size_t>(communicator)];
+  const int each = ranks_per_host(job, ranks, communicator);
+  const int full = each > 0 ? each : usual_gpus_per_host;
+  return std::max(2, (one.ranks + full - 1) / full);
+}
+
 /// The most processes of the job that one of the hosts has; those of one format, as each names them
 /// in its own way.
 int job_ranks_per_host(const JobLog& job, const JobRanks& ranks, int communicator) {
@@ -134,43 +157,80 @@ struct AssumedRate {
 
 AssumedRate assumed_rate(const JobLog& job, const JobRanks& ranks, int communicator) {
   const JobCommunicator& one = job.communicators[static_cast<std::size_t>(communicator)];
-  const int each = ranks_per_host(job, ranks, communicator);
+  const int known = ranks_per_host(job, ranks, communicator);
   // One host: NVLink, PCIe or memory, which the log does not say.
-  if (each >= one.ranks) return {};
+  if (known >= one.ranks) return {};
   if (job.of_processors) {
     return {adapter_of_processors_gbs, adapter_of_processors_gbs,
             "an adapter of 100 Gb/s a host, the least that clusters of processors have"};
   }
   const auto adapters_of = [](int gpus) { return gpus == 1 ? 1 : gpus > 4 ? gpus : 2; };
-  const int adapters = adapters_of(each);
-  const int beside = each > 0 ? job_ranks_per_host(job, ranks, communicator) : 0;
-  if (beside > each) {
+  if (known == 0 && one.ranks < ranks.count()) {
+    const int adapters = adapters_of(one.ranks / 2);
+    return {adapter_of_gpus_gbs * 2 / usual_gpus_per_host, adapter_of_gpus_gbs * adapters,
+            fmt::format("{} of 200 Gb/s a host, as for up to {} of its; which hosts it has is not "
+                        "said, and the job's other communicators may use the adapters at the same "
+                        "time",
+                        counted(adapters, "adapter"), counted(one.ranks / 2, "GPU"))};
+  }
+  const int adapters = adapters_of(known);
+  const int beside = known > 0 ? job_ranks_per_host(job, ranks, communicator) : 0;
+  if (beside > known) {
     const int shared = std::min(adapters_of(beside), 2);
-    return {adapter_of_gpus_gbs * shared * each / beside, adapter_of_gpus_gbs * adapters,
+    return {adapter_of_gpus_gbs * shared * known / beside, adapter_of_gpus_gbs * adapters,
             fmt::format("{} of 200 Gb/s for its {} on a host; the job has {} there, whose other "
                         "communicators may use the adapters at the same time",
-                        counted(adapters, "adapter"), counted(each, "GPU"), beside)};
+                        counted(adapters, "adapter"), counted(known, "GPU"), beside)};
   }
   const double least = adapter_of_gpus_gbs * std::min(adapters, 2);
   return {least, adapter_of_gpus_gbs * adapters,
           fmt::format("{} of 200 Gb/s a host, as hosts {} are built with at least",
                       counted(adapters, "adapter"),
-                      each > 0 ? "of " + counted(each, "such GPU") : "for training")};
+                      known > 0 ? "of " + counted(known, "such GPU") : "for training")};
 }
 
-void judge(double least_gbs, NetworkVerdict& verdict) {
+/// The least rate that there may be, and what the largest transfers have at most without latency.
+struct Bounds {
+  double least_gbs = 0;
+  double without_latency_gbs = 0;
+};
+
+void judge(const Bounds& bounds, NetworkVerdict& verdict) {
   const double share = verdict.measured_gbs / verdict.expected_gbs;
+  const auto is_slow = [&](double gbs) { return gbs < surely_slow_share * bounds.least_gbs; };
   if (share >= healthy_share) {
     verdict.state = NetworkState::healthy;
-  } else if (!verdict.assumed || verdict.measured_gbs < surely_slow_share * least_gbs) {
+  } else if (!verdict.assumed || is_slow(bounds.without_latency_gbs)) {
     verdict.state = NetworkState::slow;
   } else {
     verdict.is_doubtful = true;
     verdict.unknown = fmt::format(
-        "{} GB/s is less than is usual ({} GB/s: {}), but may be all that this hardware has: "
-        "state --topo or --expect-busbw",
-        significant(verdict.measured_gbs, 3), significant(verdict.expected_gbs, 3), verdict.basis);
+        "{} GB/s is less than is usual ({} GB/s: {}), but {}: state --topo or --expect-busbw",
+        significant(verdict.measured_gbs, 3), significant(verdict.expected_gbs, 3), verdict.basis,
+        is_slow(verdict.measured_gbs) ? "latency may be most of it, and no two sizes tell"
+                                      : "may be all that this hardware has");
   }
+}
+
+/// GB/s of the largest transfers without what latency may take, which grows with the hosts.
+double rate_without_latency(const SizeTransfers& largest, double factor, double part, int hosts) {
+  const double us = largest.at(part) - latency_us - latency_of_host_us * hosts;
+  if (us <= 0) return std::numeric_limits<double>::infinity();
+  return factor * static_cast<double>(largest.bytes) / us * 1e-3;
+}
+
+/// Without the durations of all ranks only a fast transfer is sure to be one.
+void doubt_slowness(bool any_complete, int heard, int ranks, NetworkVerdict& verdict) {
+  if (verdict.state == NetworkState::healthy) return;
+  verdict.state = NetworkState::unknown;
+  verdict.is_doubtful = false;
+  const std::string lacking = any_complete
+                                  ? fmt::format("only {} of {} ranks have logs", heard, ranks)
+                                  : "no operation has the durations of all ranks";
+  verdict.unknown = fmt::format(
+      "{} GB/s where {} are expected ({}), but {}: the others may wait for one that is missing",
+      significant(verdict.measured_gbs, 3), significant(verdict.expected_gbs, 3), verdict.basis,
+      lacking);
 }
 
 /// Expected bus bandwidth of the largest size on the user's machine.
@@ -246,9 +306,15 @@ NetworkVerdict network_of(const JobLog& job, const std::vector<JobOperation>& op
   const bool all_heard = heard >= one.ranks && any_complete;
   verdict.where = place_of(job, ranks, communicator);
   const double factor = bus_factor(kind, one.ranks);
-  verdict.measured_gbs = measured_rate(sizes, factor, all_heard ? 0.5 : 0.25);
+  const double part = all_heard ? 0.5 : 0.25;
+  const MeasuredRate measured = measured_rate(sizes, factor, part);
+  verdict.measured_gbs = measured.gbs;
   if (all_heard) count_disturbed(sizes, verdict);
-  double least = 0;
+  Bounds bounds{0, measured.gbs};
+  if (measured.may_hold_latency) {
+    bounds.without_latency_gbs =
+        rate_without_latency(sizes.back(), factor, part, hosts_at_least(job, ranks, communicator));
+  }
   if (expectation.bus) {
     verdict.expected_gbs = expectation.bus->bytes_per_second * 1e-9;
     verdict.basis = "as stated";
@@ -259,7 +325,7 @@ NetworkVerdict network_of(const JobLog& job, const std::vector<JobOperation>& op
     verdict.assumed = true;
     verdict.expected_gbs = assumed.usual_gbs;
     verdict.basis = assumed.words;
-    least = assumed.least_gbs;
+    bounds.least_gbs = assumed.least_gbs;
   }
   if (verdict.expected_gbs <= 0) {
     verdict.unknown = fmt::format(
@@ -267,18 +333,8 @@ NetworkVerdict network_of(const JobLog& job, const std::vector<JobOperation>& op
         significant(verdict.measured_gbs, 3));
     return verdict;
   }
-  judge(least, verdict);
-  if (verdict.state != NetworkState::healthy && !all_heard) {
-    verdict.state = NetworkState::unknown;
-    verdict.is_doubtful = false;
-    const std::string lacking = any_complete
-                                    ? fmt::format("only {} of {} ranks have logs", heard, one.ranks)
-                                    : "no operation has the durations of all ranks";
-    verdict.unknown = fmt::format(
-        "{} GB/s where {} are expected ({}), but {}: the others may wait for one that is missing",
-        significant(verdict.measured_gbs, 3), significant(verdict.expected_gbs, 3), verdict.basis,
-        lacking);
-  }
+  judge(bounds, verdict);
+  if (!all_heard) doubt_slowness(any_complete, heard, one.ranks, verdict);
   return verdict;
 }
 

@@ -26,6 +26,7 @@ constexpr std::int64_t size = 26214400;
 struct ScriptedJob {
   int ranks = 4;
   double rate_gbs = 46;
+  std::int64_t bytes = size;
   std::string id = "0x1";
   std::mt19937 random{1};
   std::vector<std::string> lines{};  // by rank
@@ -34,7 +35,7 @@ struct ScriptedJob {
   void operate(int sequence, const std::vector<double>& delays) {
     lines.resize(static_cast<std::size_t>(ranks));
     const double n = ranks;
-    const double transfer = 60 + 2 * (n - 1) / n * static_cast<double>(size) / (rate_gbs * 1e3);
+    const double transfer = 60 + 2 * (n - 1) / n * static_cast<double>(bytes) / (rate_gbs * 1e3);
     const double last = *std::max_element(delays.begin(), delays.end());
     std::uniform_real_distribution<double> jitter(0, 15);
     for (int rank = 0; rank < ranks; ++rank) {
@@ -49,7 +50,7 @@ struct ScriptedJob {
         R"("coll_perf":{{"coll":"AllReduce","coll_sn":{},"coll_msg_size_bytes":{},)"
         R"("coll_exec_time_us":{:.0f},"coll_timing_source":"kernel_gpu"}}}})"
         "\n",
-        id, rank, ranks, rank / 2, 100 + rank, sequence, size, us);
+        id, rank, ranks, rank / 2, 100 + rank, sequence, bytes, us);
   }
   std::vector<double> late(int rank, double us) const {
     std::vector<double> delays(static_cast<std::size_t>(ranks), 0);
@@ -323,6 +324,7 @@ TEST(JobWorkloadTest, AStepIsTheShortestRunOfSizesAndItsTimesHoldNoWaiting) {
   EXPECT_THAT(made.workload.layers[1].tensors, ElementsAre(1000));
   ASSERT_TRUE(made.workload.measured.has_value());
   const std::vector<LayerTimes>& times = made.workload.measured->layers;
+  EXPECT_EQ(made.workload.measured->device, "the job's machine");
   EXPECT_NEAR(times[0].forward.count(), 3000e-6, 1e-9);
   EXPECT_NEAR(times[0].weight.count(), 1000e-6, 1e-9);
   EXPECT_THROW(workload_of_job(JobLog()), InvalidArgument);
@@ -350,6 +352,20 @@ TEST(ExposureTest, WhatRunsBesideComputingIsHidden) {
   EXPECT_DOUBLE_EQ(found[1].communication_us, 250);
   EXPECT_DOUBLE_EQ(found[1].exposed_us, 250 - 20 - 50);
   EXPECT_TRUE(exposures_of(JobLog(), 2).empty());
+}
+
+// 1 MiB in 94 us is 17 GB/s, most of it latency; in 1.6 ms it is the network.
+TEST(JobVerdictTest, OneSmallSizeIsSlowOnlyWithoutItsLatency) {
+  ScriptedJob usual{.bytes = 1 << 20};
+  ScriptedJob slow{.rate_gbs = 1, .bytes = 1 << 20};
+  for (int i = 0; i < 20; ++i) {
+    usual.operate(i, usual.on_time());
+    slow.operate(i, slow.on_time());
+  }
+  const NetworkVerdict network = usual.verdict().network;
+  EXPECT_EQ(network.state, NetworkState::unknown);
+  EXPECT_THAT(network.unknown, HasSubstr("latency may be most of it"));
+  EXPECT_EQ(slow.verdict().network.state, NetworkState::slow);
 }
 
 TEST(JobVerdictTest, WhatIsUsualButNotCertainCannotBeTold) {
