@@ -202,8 +202,8 @@ JobVerdict judge_job(JobLog& job, const NetworkExpectation& expectation) {
     networks.push_back(network_of(job, operations, ranks, static_cast<int>(c), expectation));
   }
   verdict.network = worst_of(networks);
-  verdict.lateness =
-      lateness_of(job, operations, ranks, verdict.network.state == NetworkState::healthy);
+  verdict.lateness = lateness_of(job, operations, ranks, verdict.network);
+  if (!verdict.lateness.slow_start.empty()) job.note_once(verdict.lateness.slow_start);
   if (!job.mixed.empty()) {
     verdict.network = NetworkVerdict{};
     verdict.lateness = Lateness{};

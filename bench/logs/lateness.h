@@ -4,7 +4,11 @@
 // waiting is at least a tenth of the transfers and one rank, or a small group, has four fifths of
 // the blame in at least three operations, and more than chance would give it. Weighing by waiting
 // finds a rank that is late now and then, and passes over operations that follow each other without
-// a gap, where each rank begins when the one before ends and none can be late.
+// a gap, where each rank begins when the one before ends and none can be late. One operation counts
+// for ten usual waits at most.
+//
+// Whom a late rank holds up in one communicator comes late to the next: of several that have the
+// blame, those are named which hardly wait in any of theirs.
 //
 // Two ranks are late together if neither waits for the other; a few of many (two of eight) that
 // have the blame by turns are named as that. With the ranks that have the blame those are late
@@ -13,8 +17,8 @@
 //
 // Ends are common where the network is even. A ring of n ranks with one slow link, whose every step
 // takes d, ends between n d and (2n - 2) d: the others seem to wait for half of the transfer in the
-// mean, for a rank that is not late. Unless the transfers are at full speed, only more than that is
-// lateness.
+// mean, for a rank that is not late. Unless the transfers have the speed that was stated, or all
+// others wait alike, only more than that is lateness.
 //
 // Where ranks share too few processors, one of them comes last whenever it was not given one, and
 // for all of a short run it may be the same: where the log says how long each was at its own work,
@@ -26,30 +30,33 @@
 #include <string>
 #include <vector>
 
+#include "bench/logs/network_rate.h"
 #include "bench/logs/operations.h"
 
 namespace collbench {
 
 struct Lateness {
-  std::vector<int> late;        // ranks of the job that are late; empty: none, or not told
-  std::string unknown;          // why it cannot be told; empty: it is told
-  std::int64_t operations = 0;  // that were compared
-  std::int64_t waited = 0;      // of them, those with noticeable waiting
-  std::int64_t blamed = 0;      // of those, the ones in which a rank of `late` came last
-  std::int64_t present = 0;     // operations that a rank of `late` has a duration of
-  double waiting_share = 0;     // mean waiting of the other ranks over the transfers
-  double held_up_share = 0;     // of all waiting, that for ranks which were held up themselves
-  bool spread = false;          // there is waiting, but not for a few particular ranks
-  bool by_turns = false;        // one of `late` is late at a time
-  bool of_means = false;        // a record stands for the mean of many operations
-  std::string host{};           // the one that has the ranks of `late`, several, and no others
+  std::vector<int> late;          // ranks of the job that are late; empty: none, or not told
+  std::string unknown;            // why it cannot be told; empty: it is told
+  std::int64_t operations = 0;    // that were compared
+  std::int64_t waited = 0;        // of them, those with noticeable waiting
+  std::int64_t blamed = 0;        // of those, the ones in which a rank of `late` came last
+  std::int64_t present = 0;       // operations that a rank of `late` has a duration of
+  double waiting_share = 0;       // mean waiting of the other ranks over the transfers
+  double held_up_share = 0;       // of all waiting, that for ranks which were held up themselves
+  bool spread = false;            // there is waiting, but not for a few particular ranks
+  bool by_turns = false;          // one of `late` is late at a time
+  bool of_means = false;          // a record stands for the mean of many operations
+  bool may_be_slow_link = false;  // `unknown` for that reason
+  std::string slow_start{};       // the first operation that was not compared, in words
+  std::string host{};             // the one that has the ranks of `late`, several, and no others
   /// Late in less than half of the operations in which its log shows it.
   bool sporadic() const { return !late.empty() && 2 * blamed < present; }
 };
 
-/// `at_full_speed`: the transfers are as fast as they should be, so that ranks whose logs are
-/// missing cannot have come last in them, and no link is slow.
-Lateness lateness_of(const JobLog& job, const std::vector<JobOperation>& operations,
-                     const JobRanks& ranks, bool at_full_speed);
+/// At full speed ranks whose logs are missing cannot have come last; where that speed was stated,
+/// no link is slow either.
+Lateness lateness_of(const JobLog& log, const std::vector<JobOperation>& operations,
+                     const JobRanks& ranks, const NetworkVerdict& network);
 
 }  // namespace collbench

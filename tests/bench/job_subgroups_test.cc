@@ -160,6 +160,43 @@ TEST(JobSubgroupsTest, GroupsThatMayShareAdaptersAreNotSlowAtTheirPart) {
   EXPECT_EQ(one.where, "communicator 'dp2' on h0, h1");
 }
 
+// Rank 5 holds up rank 1 in their pair, which then comes late to its own host.
+TEST(JobSubgroupsTest, WhomALateRankHoldsUpIsNotLateItself) {
+  for (const bool has_world : {false, true}) {
+    GroupedJob job;
+    if (has_world) job.operate("world", {0, 1, 2, 3, 4, 5, 6, 7}, 2000, late(5, 3000));
+    job.operate("tp0", {0, 1, 2, 3}, 130, late(1, 3000));
+    job.operate("tp1", {4, 5, 6, 7}, 130, late(5, 3000));
+    for (const int gpu : {0, 1, 2, 3}) {
+      job.operate(fmt::format("dp{}", gpu), {gpu, gpu + 4}, 1144, late(5, 3000));
+    }
+    EXPECT_THAT(job.verdict().lateness.late, ElementsAre(5)) << has_world;
+  }
+}
+
+TEST(JobSubgroupsTest, TwoThatAreLateInGroupsOfTheirOwnAreBothNamed) {
+  GroupedJob job;
+  for (const int gpu : {0, 1, 2, 3}) {
+    const std::vector<int> pair = {gpu, gpu + 4};
+    job.operate(fmt::format("dp{}", gpu), pair, 1144, late(gpu == 1 ? 1 : 6, 450));
+  }
+  const JobVerdict verdict = job.verdict();
+  ASSERT_EQ(verdict.lateness.late.size(), 2U) << "behind a slow link two ranks end together";
+  EXPECT_EQ(verdict.counted_ranks.at(verdict.lateness.late[0]), "h0 pid 101");
+  EXPECT_EQ(verdict.counted_ranks.at(verdict.lateness.late[1]), "h1 pid 106");
+}
+
+TEST(JobSubgroupsTest, ARankThatIsLateInOneOfManyGroupsIsNamedThoughAllWaitLittle) {
+  GroupedJob job{.gpus_per_host = 8};
+  for (int gpu = 0; gpu < 16; ++gpu) {
+    job.operate(fmt::format("dp{}", gpu), {gpu, gpu + 16}, 1144, late(5, 1100), 24);
+  }
+  const JobVerdict verdict = job.verdict();
+  ASSERT_TRUE(verdict.late().has_value());
+  EXPECT_EQ(verdict.counted_ranks.at(*verdict.late()), "h0 pid 105");
+  EXPECT_GT(verdict.lateness.waiting_share, 0.9) << "in its group";
+}
+
 TEST(JobSubgroupsTest, TwoRunsOfTheSameProcessesAreSeveralRuns) {
   GroupedJob job;
   job.operate("world", {0, 1, 2, 3}, 500, on_time);

@@ -1,8 +1,6 @@
 // What is concluded from the records of a job whose truth is known, where a nearby rule would
 // conclude something else.
-#include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,7 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "bench/logs/lateness.h"
+#include "tests/bench/job_logged.h"
+
 #include "bench/logs/log_readers.h"
 #include "bench/logs/operations.h"
 #include "bench/logs/standstill.h"
@@ -22,109 +21,6 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 constexpr double transfer_us = 1000;
-
-void add_record(JobLog& job, const std::string& communicator, int ranks, int rank, int sequence,
-                double duration_us, RecordState state = RecordState::completed) {
-  LogRecord& record = job.records.emplace_back();
-  record.communicator = job.communicator(communicator, communicator, ranks);
-  record.rank = rank;
-  record.process = job.process(fmt::format("pid {}", rank));
-  job.processes[static_cast<std::size_t>(record.process)].rank = rank;
-  record.kind = LoggedKind::all_reduce;
-  record.state = state;
-  record.sequence = sequence;
-  record.bytes = 1 << 20;
-  record.duration_us = duration_us;
-}
-
-/// `delay_us(operation, rank)`: how late a rank comes to an operation that all end together.
-Lateness lateness_with(int ranks, int operations,
-                       const std::function<double(int operation, int rank)>& delay_us) {
-  JobLog job;
-  for (int k = 0; k < operations; ++k) {
-    double last = 0;
-    for (int rank = 0; rank < ranks; ++rank) last = std::max(last, delay_us(k, rank));
-    for (int rank = 0; rank < ranks; ++rank) {
-      add_record(job, "world", ranks, rank, k, transfer_us + last - delay_us(k, rank));
-    }
-  }
-  const std::vector<JobOperation> all = operations_of(job);
-  return lateness_of(job, all, JobRanks(job), true);
-}
-
-/// Ends differ by a microsecond, so that each of those that come together is last at times.
-double about(double us, int operation, int rank) {
-  return us + (operation % 2 == rank % 2 ? 1 : 0);
-}
-
-TEST(LatenessTest, TwoThatComeTogetherAreAGroupAmongEightButChanceAmongThree) {
-  const auto late = [](int operation, int rank) {
-    return rank == 1 || rank == 2 ? about(2000, operation, rank) : 0;
-  };
-  EXPECT_THAT(lateness_with(8, 20, late).late, ElementsAre(1, 2));
-  const Lateness of_three = lateness_with(3, 20, late);
-  EXPECT_THAT(of_three.late, IsEmpty());
-  EXPECT_TRUE(of_three.spread);
-}
-
-TEST(LatenessTest, AFewOfManyThatAreLateByTurnsAreNamedAsThat) {
-  const auto by_turns = [](int operation, int rank) {
-    return rank == 1 + operation % 2 ? 2000.0 : 0.0;
-  };
-  const Lateness found = lateness_with(8, 20, by_turns);
-  EXPECT_THAT(found.late, ElementsAre(1, 2));
-  EXPECT_TRUE(found.by_turns);
-  EXPECT_TRUE(lateness_with(8, 4, by_turns).spread) << "two of 28 pairs may have it by chance";
-  const auto one_of_three = [](int operation, int rank) {
-    return rank == operation % 3 ? 2000.0 : 0.0;
-  };
-  EXPECT_TRUE(lateness_with(8, 21, one_of_three).spread) << "of several";
-}
-
-TEST(LatenessTest, RanksThatComeLateTogetherAreAllNamedWhoeverIsLast) {
-  // Ranks 4 to 7 of 8 come together; rank 6 is never the last.
-  const auto host = [](int operation, int rank) {
-    if (rank < 4) return 0.0;
-    return rank == 6 ? 2990.0 : about(3000, operation / 2, rank) + (operation % 3 == rank % 3);
-  };
-  const Lateness found = lateness_with(8, 24, host);
-  EXPECT_THAT(found.late, ElementsAre(4, 5, 6, 7));
-  EXPECT_FALSE(found.by_turns);
-}
-
-// Half of all ranks' blame falls on either of two; what four operations say may be chance, what
-// twelve say is not.
-TEST(LatenessTest, OneOfTwoThatIsLastAFewTimesMayBeChance) {
-  const auto late = [](int, int rank) { return rank == 1 ? 2000.0 : 0.0; };
-  const Lateness few = lateness_with(2, 4, late);
-  EXPECT_THAT(few.late, IsEmpty());
-  EXPECT_NE(few.unknown.find("chance"), std::string::npos) << few.unknown;
-  EXPECT_THAT(lateness_with(2, 12, late).late, ElementsAre(1));
-  EXPECT_THAT(lateness_with(4, 4, late).late, ElementsAre(1))
-      << "one of four is seldom last 4 times";
-  // As long as all others together, one wait is one operation.
-  const auto once = [](int operation, int rank) {
-    return rank == 1 ? (operation == 0 ? 30'000.0 : 400.0) : 0.0;
-  };
-  EXPECT_THAT(lateness_with(2, 12, once).late, IsEmpty());
-}
-
-TEST(LatenessTest, ARankThatIsLastTwiceIsNotToldFromChance) {
-  // Most of the waiting is for rank 3, in two operations; each other rank is late a little once.
-  const auto twice = [](int operation, int rank) {
-    if (operation < 2) return rank == 3 ? 50'000.0 : 0.0;
-    return operation < 5 && rank == operation - 2 ? 400.0 : 0.0;
-  };
-  const Lateness found = lateness_with(4, 40, twice);
-  EXPECT_GE(found.waited, 3);
-  EXPECT_THAT(found.late, IsEmpty());
-  EXPECT_NE(found.unknown, "");
-  // Three times suffice.
-  const auto thrice = [&](int operation, int rank) {
-    return operation == 39 && rank == 3 ? 50'000.0 : twice(operation, rank);
-  };
-  EXPECT_THAT(lateness_with(4, 40, thrice).late, ElementsAre(3));
-}
 
 TEST(StandstillTest, WhatARankHasIssuedItIsNotMissingFrom) {
   JobLog job;
@@ -267,6 +163,21 @@ TEST(InspectorMetricsTest, TheProtocolIsTheLastWordOfTheChoice) {
   ASSERT_EQ(job.records.size(), 1U);
   EXPECT_EQ(job.words[job.records[0].algorithm], "nvls_tree");
   EXPECT_EQ(job.words[job.records[0].protocol], "simple");
+}
+
+TEST(InspectorMetricsTest, EachGpuHasAFileAndARankOfItsOwn) {
+  JobLog job;
+  for (const int gpu : {0, 1}) {
+    read_log(fmt::format("nccl_collective_exec_time_microseconds{{node=\"a\",gpu=\"GPU{}\","
+                         "comm_name=\"w\",n_nodes=\"2\",nranks=\"16\","
+                         "collective=\"AllReduce\",message_size=\"25-26MB\"}} 81{}\n",
+                         gpu, gpu),
+             fmt::format("metrics_{}.prom", gpu), job);
+  }
+  const std::vector<JobOperation> all = operations_of(job);
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].records.size(), 2U);
+  EXPECT_EQ(job.mixed, "");
 }
 
 TEST(ChakraTest, PyTorchsOwnNodesAreReadAndTheRootThatNeedsItselfIsNoCycle) {
