@@ -83,7 +83,9 @@ class LibraryWorlds {
   Measurement measure(const Case& point, const Sampling& sampling) {
     std::unique_ptr<Team>& team = teams_[point.workers];
     if (!team) team = start(point, sampling);
-    return team->measure(point, sampling);
+    Measurement measured = team->measure(point, sampling);
+    if (stop_signal() == 0) require_unstopped(measured);
+    return measured;
   }
 
  private:

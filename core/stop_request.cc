@@ -37,10 +37,10 @@ void watch_stop_signals() {
 
 int stop_signal() noexcept { return caught; }
 
-std::string stop_signal_name() {
-  const int number = stop_signal();
+std::string stop_name(std::int64_t number) {
   return number == 0 ? "" : (number == SIGINT ? "SIGINT" : "SIGTERM");
 }
+std::string stop_signal_name() { return stop_name(stop_signal()); }
 
 void leave_if_stopped() {
   if (stop_signal() != 0) throw Stopped("stopped by " + stop_signal_name());

@@ -2,6 +2,7 @@
 // looks at it; what cannot is given `stop_grace` and then cut off.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "core/error.h"
@@ -17,6 +18,8 @@ void watch_stop_signals();
 int stop_signal() noexcept;
 /// "SIGINT" or "SIGTERM" if one came, else "".
 std::string stop_signal_name();
+/// The same of what another process's stop_signal() gave.
+std::string stop_name(std::int64_t number);
 
 /// Work was left because a stop was asked for: no failure. Exit code 130 or 143.
 class Stopped : public Error {

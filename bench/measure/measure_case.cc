@@ -142,7 +142,8 @@ std::string carry_out_case(RankContext& context, const WorldSpec&, const std::st
   record.measurement = measure_case(point, sampling, context);
   if (context.rank != 0) return "";
   record.bound = record.measurement.bound;
-  std::string lines = numbers_line({record.measurement.spent_ns});
+  std::string lines =
+      "\n" + record.measurement.stopped_by + numbers_line({record.measurement.spent_ns});
   for (const auto kind : samples) {
     lines += numbers_line(std::exchange(record.measurement.*kind, {}));
   }
@@ -151,13 +152,14 @@ std::string carry_out_case(RankContext& context, const WorldSpec&, const std::st
 
 Measurement read_measurement(const std::string& answer) {
   const std::vector<std::string> lines = split_at(answer, '\n');
-  require(lines.size() == 2 + std::size(samples), "a worker's answer is no measurement");
+  require(lines.size() == 3 + std::size(samples), "a worker's answer is no measurement");
   Record record = record_from_json(lines[0]);
   record.measurement.bound = record.bound;
-  const std::vector<std::int64_t> spent = numbers_in(lines[1]);
+  record.measurement.stopped_by = lines[1];
+  const std::vector<std::int64_t> spent = numbers_in(lines[2]);
   if (!spent.empty()) record.measurement.spent_ns = spent.front();
   for (std::size_t i = 0; i < std::size(samples); ++i) {
-    record.measurement.*samples[i] = numbers_in(lines[i + 2]);
+    record.measurement.*samples[i] = numbers_in(lines[i + 3]);
   }
   return std::move(record.measurement);
 }

@@ -50,7 +50,9 @@ Seconds time_of_a_round(const Case& point, Sampling sampling, Team& team) {
   sampling.warmup = timed_iterations / 5;
   sampling.check = sampling.back_to_back = sampling.rank_times = false;
   sampling.observe.clear();
-  const Summary summary = summarize(team.measure(small, sampling).latency_ns);
+  const Measurement measured = team.measure(small, sampling);
+  require_unstopped(measured);
+  const Summary summary = summarize(measured.latency_ns);
   const int rounds = make_schedule(small_all_reduce, point.workers).rounds();
   return Seconds{summary.median_ns * 1e-9 / rounds};
 }

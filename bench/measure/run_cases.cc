@@ -43,9 +43,12 @@ class Runner {
     stopped();  // also in the last case
   }
 
-  bool stopped() {
-    result_.summary.stopped_by = plan_.stop_requested();
-    return !result_.summary.stopped_by.empty();
+  /// Also by a signal that only one rank had, whose name the last measurement gives.
+  bool stopped(const std::string& at_a_rank = "") {
+    std::string& known = result_.summary.stopped_by;
+    if (known.empty()) known = plan_.stop_requested();
+    if (known.empty()) known = at_a_rank;
+    return !known.empty();
   }
 
   RunResult& result() { return result_; }
@@ -85,7 +88,9 @@ class Runner {
         record.choice_reason = fitted.reason;
       }
       record.measurement = team->measure(decided, plan_.sampling);
-      if (record.measurement.latency_ns.empty() && stopped()) return false;
+      const std::string& ended_by = record.measurement.stopped_by;
+      const bool has_samples = !record.measurement.latency_ns.empty();
+      if ((!has_samples || !ended_by.empty()) && stopped(ended_by) && !has_samples) return false;
       record.bound = record.measurement.bound ? record.measurement.bound
                                               : plan_.bound(decided, record.measurement);
     } catch (const Unavailable& e) {

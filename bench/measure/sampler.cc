@@ -13,6 +13,7 @@
 #include "bench/measure/stopping_rule.h"
 #include "bench/measure/visible_buffers.h"
 #include "bench/records/case_fields.h"
+#include "bench/records/report.h"
 #include "core/error.h"
 #include "core/output_file.h"
 #include "core/stop_request.h"
@@ -53,8 +54,8 @@ class Sampler {
         buffers_(buffers),
         clock_(clock),
         collective_(collective_of(point)),
-        before_(elements_before(collective_, tested.rank(), tested.ranks(), count_of(point))),
-        after_(elements_after(collective_, tested.rank(), tested.ranks(), count_of(point))),
+        before_(elements_before(collective_, tested.rank(), tested.ranks(), element_count(point))),
+        after_(elements_after(collective_, tested.rank(), tested.ranks(), element_count(point))),
         groups_(groups_of(point)),
         seed_(sampling.seed + static_cast<std::uint64_t>(first_of_group(rendezvous.rank()))),
         inputs_(point.type, point.op, tested.ranks(), tested.rank(), seed_),
@@ -78,14 +79,14 @@ class Sampler {
     time_latency();
     measured_.spent_ns = static_cast<std::int64_t>(elapsed_.count() * 1e9);
     check_each();
-    if (sampling_.back_to_back && !stopped_) time_back_to_back();
+    if (sampling_.back_to_back && !stopped()) time_back_to_back();
     // The result is checked once more, unless every iteration was and no time is left.
     const bool is_known = measured_.each_checked && time_is_spent();
-    if (sampling_.check && !stopped_ && !is_known) check();
-    if (!sampling_.observe.empty() && !stopped_) observe();
+    if (sampling_.check && !stopped() && !is_known) check();
+    if (!sampling_.observe.empty() && !stopped()) observe();
     measured_.played = tested_.description();
-    if (!stopped_) name_faults_without_effect();
-    if (stopped_) {
+    if (!stopped()) name_faults_without_effect();
+    if (stopped()) {
       measured_.warnings.push_back(
           fmt::format("stopped by a signal after {} iterations", measured_.latency_ns.size()));
     }
@@ -93,10 +94,6 @@ class Sampler {
   }
 
  private:
-  static std::int64_t count_of(const Case& point) {
-    return point.bytes.count / size_of(point.type);
-  }
-
   static Groups groups_of(const Case& point) {
     Groups groups = parse_groups(point.groups, point.workers);
     if (groups.empty()) {
@@ -190,10 +187,9 @@ class Sampler {
     const auto hash = static_cast<std::int64_t>(hash_bits(visible_.readable(buffers_.out(0))));
     const std::vector<std::int64_t> hashes = rendezvous_.gather(std::span(&hash, 1));
     for (const std::vector<Rank>& group : groups_) {
+      const auto hash_of = [&](Rank member) { return hashes[static_cast<std::size_t>(member)]; };
       for (const Rank member : group) {
-        const bool same = hashes[static_cast<std::size_t>(member)] ==
-                          hashes[static_cast<std::size_t>(group.front())];
-        measured_.replicas_identical = measured_.replicas_identical && same;
+        measured_.replicas_identical &= hash_of(member) == hash_of(group.front());
       }
     }
   }
@@ -271,13 +267,17 @@ class Sampler {
   bool agree_on_time() {
     const std::array<std::int64_t, 2> mine{monotonic_ns() - begin_ns_, stop_signal()};
     const std::vector<std::int64_t> all = rendezvous_.gather(mine);
-    for (std::size_t i = 1; i < all.size(); i += 2) stopped_ = stopped_ || all[i] != 0;
+    for (std::size_t i = 1; i < all.size() && !stopped(); i += 2) {
+      if (all[i] == 0) continue;
+      measured_.stopped_by = fmt::format("{} at rank {}", stop_name(all[i]), i / 2);
+    }
     const Seconds now{static_cast<double>(all[0]) * 1e-9};
     if (last_batch_ > 0) pace_ = (now - elapsed_) / last_batch_;
     last_batch_ = 0;
     elapsed_ = now;
-    return stopped_;
+    return stopped();
   }
+  bool stopped() const { return !measured_.stopped_by.empty(); }
 
   // Whether the case has used up its time, and was not asked for a number of iterations. All ranks
   // agree: it is rank 0's clock.
@@ -362,10 +362,9 @@ class Sampler {
   std::int64_t wrong_while_timed_ = 0;  // elements of this rank's results
   std::int64_t next_set_ = 0;
   std::int64_t begin_ns_ = monotonic_ns();
-  Seconds elapsed_{0};    // since then, when ranks last agreed on it
-  Seconds pace_{0};       // of an iteration of the last batch
-  int last_batch_ = 0;    // its iterations
-  bool stopped_ = false;  // by a signal that some rank had
+  Seconds elapsed_{0};  // since then, when ranks last agreed on it
+  Seconds pace_{0};     // of an iteration of the last batch
+  int last_batch_ = 0;  // its iterations
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "bench/measure/measure_case.h"
 #include "bench/measure/sampler.h"
 #include "core/available_memory.h"
+#include "core/error.h"
 #include "core/stop_request.h"
 #include "core/version.h"
 #include "transports/world/agreement.h"
@@ -103,6 +104,10 @@ Measurement JoinedTeam::measure(const Case& point, const Sampling& sampling) {
   world_.on_all(world_of(point), sampling.timeout,
                 {.run = run, .order = {}, .answer = {}, .stop_grace = stop_grace});
   return measured;
+}
+
+void require_unstopped(const Measurement& measured) {
+  if (!measured.stopped_by.empty()) throw TransportError("stopped by " + measured.stopped_by);
 }
 
 void require_usable(const Case& point) { require_usable(find_backend(point.backend)); }

@@ -50,6 +50,9 @@ class JoinedTeam final : public Team {
   JoinedWorld world_;
 };
 
+/// Throws TransportError, "stopped by SIGTERM at rank 1", if a signal ended the measurement early.
+void require_unstopped(const Measurement& measured);
+
 /// Throws as require_usable() and require_possible() do, before anything is started.
 void require_usable(const Case& point);
 void require_possible(const Case& point);

@@ -117,6 +117,7 @@ class Trial {
       refuse(entrant);
       return;
     }
+    require_unstopped(measured);
     entrant.latency_ns.insert(entrant.latency_ns.end(), measured.latency_ns.begin(),
                               measured.latency_ns.end());
     wall_left_ns_ -= static_cast<double>(measured.spent_ns);

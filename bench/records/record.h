@@ -46,6 +46,7 @@ struct Measurement {
   std::vector<std::int64_t> back_to_back_ns;  // batches without a barrier between: per iteration,
                                               // of the slowest rank
   std::int64_t spent_ns = 0;  // by rank 0's clock, until the last iteration was timed; not stored
+  std::string stopped_by;     // the signal that ended it early: "SIGTERM at rank 1"; not stored
   std::int64_t wrong = -1;    // elements unlike the exact result, over all ranks; -1: not checked
   bool each_checked = false;  // every timed iteration, not only one before and one after
   bool replicas_identical = true;  // all ranks ended with the same bits

@@ -28,6 +28,11 @@ class ScriptedTeam final : public Team {
   Measurement measure(const Case& point, const Sampling& /*sampling*/) override {
     log_.push_back("measure " + point.algorithm);
     if (point.algorithm == "ring:segments=9") throw TransportError("rank 1 was lost");
+    if (point.algorithm == "ring:segments=8") {
+      Measurement stopped;
+      stopped.stopped_by = "SIGTERM at rank 1";
+      return stopped;
+    }
     const int latency_ns = point.algorithm == "tree" ? 500 : 1000;
     return scripted_record("ring", 2, point.bytes, latency_ns).measurement;
   }
@@ -190,6 +195,22 @@ TEST_F(RunCasesTest, StopsBetweenCasesWhenAsked) {
   EXPECT_EQ(result.summary.stopped_by, "SIGINT");
   EXPECT_EQ(result.summary.measured, 1);
   EXPECT_EQ(log_.back(), "end 1");
+}
+
+TEST_F(RunCasesTest, ASignalThatOnlyOneRankHadEndsTheRun) {
+  for (const bool in_trial : {false, true}) {
+    plan_.cases.clear();
+    add("ring", "shm");
+    add(in_trial ? "auto" : "ring:segments=8", "shm");
+    add("tree", "shm");
+    plan_.choose = [](const Case&, int) { return Choice{"ring:segments=8", "a guess", {"tree"}}; };
+    const RunResult result = run();
+    const RunSummary& summary = result.summary;
+    EXPECT_THAT(summary.stopped_by + summary.failure, HasSubstr("SIGTERM at rank 1"));
+    EXPECT_EQ(summary.stopped_by.empty(), in_trial);
+    EXPECT_THAT(result.records, SizeIs(1));
+    EXPECT_EQ(log_.back(), "end 1");
+  }
 }
 
 TEST_F(RunCasesTest, TakesALostWorkerAfterASignalForTheSignalsDoing) {
