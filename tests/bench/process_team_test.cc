@@ -1,9 +1,13 @@
+#include <atomic>
+#include <fstream>
 #include <future>
+#include <map>
 #include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +16,7 @@
 #include "bench/measure/measure_case.h"
 #include "bench/measure/team.h"
 #include "core/error.h"
+#include "transports/world/line_socket.h"
 
 namespace collbench {
 namespace {
@@ -107,6 +112,58 @@ TEST(ProcessTeamTest, AStoppedWorkerIsNamedWithinTheTimeout) {
   });
   EXPECT_THAT(said, HasSubstr("rank 1 did not answer within 2 s"));
   EXPECT_THAT(said, HasSubstr("stopped"));
+}
+
+TEST(ProcessTeamTest, ASignalToOneWorkerEndsTheCaseAndIsNamed) {
+  Sampling sampling = quick(2'000'000'000);
+  sampling.timeout = Seconds{30};
+  StartedTeam team(start_world(world_of(isolated("ring", 3)), sampling.timeout));
+  auto measured =
+      std::async(std::launch::async, [&] { return team.measure(isolated("ring", 3), sampling); });
+  std::this_thread::sleep_for(300ms);
+  kill(team.world().processes()[1], SIGTERM);
+  EXPECT_EQ(measured.get().stopped_by, "SIGTERM at rank 1");
+}
+
+TEST(ProcessTeamTest, ACallerThatSaysNothingKeepsNoWorkerOut) {
+  std::atomic<bool> over{false};
+  std::thread caller([&] {  // it calls every listener as soon as that is there
+    std::map<std::string, LineSocket> silent;
+    for (const auto end = std::chrono::steady_clock::now() + 20s;
+         !over && std::chrono::steady_clock::now() < end;) {
+      std::ifstream sockets("/proc/net/unix");
+      for (std::string line; std::getline(sockets, line);) {
+        const std::size_t name = line.find("@collbench-");
+        if (name == line.npos || silent.contains(line.substr(name + 1))) continue;
+        try {
+          silent[line.substr(name + 1)] = connect_lines(line.substr(name + 1));
+        } catch (const Unavailable&) {  // gone already
+        }
+      }
+    }
+  });
+  const auto begin = std::chrono::steady_clock::now();
+  start_world(world_of(isolated("ring", 2)), Seconds{15});
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s);
+  over = true;
+  caller.join();
+}
+
+TEST(ProcessTeamTest, ALauncherWithoutDescriptorsSaysSo) {
+  LineListener listener;
+  const LineSocket caller = connect_lines(listener.name());
+  rlimit usual{};
+  getrlimit(RLIMIT_NOFILE, &usual);
+  const rlimit none{.rlim_cur = 3, .rlim_max = usual.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &none);
+  std::string words;
+  try {
+    listener.accept(Seconds{5});
+  } catch (const TransportError& error) {
+    words = error.what();
+  }
+  setrlimit(RLIMIT_NOFILE, &usual);
+  EXPECT_EQ(words, "cannot accept workers: Too many open files (raise ulimit -n)");
 }
 
 TEST(ProcessTeamTest, ARankWithAnotherTypeIsNamed) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -96,6 +97,11 @@ std::optional<LineSocket> LineListener::accept(Seconds patience) {
   const std::chrono::milliseconds longest(static_cast<int>(patience.count() * 1000));
   if (!socket_.readable(longest)) return std::nullopt;
   LineSocket socket(accept4(socket_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC));
+  const bool lacks_descriptors = !socket.is_open() && (errno == EMFILE || errno == ENFILE);
+  if (lacks_descriptors || (!socket.is_open() && errno == ENOMEM)) {
+    throw TransportError(fmt::format("cannot accept workers: {}{}", std::strerror(errno),
+                                     lacks_descriptors ? " (raise ulimit -n)" : ""));
+  }
   if (!socket.is_open() || !is_of_this_user(socket.descriptor())) return std::nullopt;
   return socket;
 }

@@ -45,7 +45,8 @@ class LineListener {
   LineListener();
 
   const std::string& name() const { return name_; }
-  /// A connection from a process of this user, or nothing within `patience`.
+  /// A connection from a process of this user, or nothing within `patience`. Throws TransportError
+  /// where this process has no descriptor or memory left for it.
   std::optional<LineSocket> accept(Seconds patience);
 
  private:

@@ -119,16 +119,20 @@ class ProcessWorld final : public World {
 
   void welcome_all(LineListener& listener, Seconds timeout) {
     const auto deadline = Clock::now() + timeout;
+    // They have not said who they are. None is waited for: a worker may stand still right after it
+    // connected, and any process of this user may connect.
+    std::vector<LineSocket> callers;
     for (;;) {
       std::vector<Rank> missing;
       for (Rank rank = 0; rank < ranks_; ++rank) {
         if (!workers_[static_cast<std::size_t>(rank)].socket.is_open()) missing.push_back(rank);
       }
       if (missing.empty()) return;
-      if (auto socket = listener.accept(Seconds{0.05})) {
-        admit(std::move(*socket));
-        continue;
+      leave_if_stopped();
+      if (auto socket = listener.accept(callers.empty() ? Seconds{0.05} : Seconds{0.002})) {
+        callers.push_back(std::move(*socket));
       }
+      std::erase_if(callers, [this](LineSocket& caller) { return has_spoken(caller); });
       for (const Rank rank : missing) {
         ChildProcess& child =
             children_[kind_ == RankKind::launched ? 0 : static_cast<std::size_t>(rank)];
@@ -146,15 +150,19 @@ class ProcessWorld final : public World {
     }
   }
 
-  void admit(LineSocket socket) {
-    std::optional<std::string> line = socket.take_line();
-    while (!line && socket.receive()) line = socket.take_line();
-    if (!line) return;
+  // Whether a caller has nothing more to say to the listener: it has left, or said its line. A
+  // worker's socket is kept.
+  bool has_spoken(LineSocket& caller) {
+    if (!caller.readable(std::chrono::milliseconds(0))) return false;
+    const bool open = caller.receive();
+    const std::optional<std::string> line = caller.take_line();
+    if (!line) return !open;
     const Hello hello = read_hello(*line);
-    if (hello.token != token_ || hello.rank < 0 || hello.rank >= ranks_) return;
-    socket.send(to_line(Welcome{ranks_, backend_.name, control_memory_.path()}));
-    workers_[static_cast<std::size_t>(hello.rank)] = {std::move(socket),
+    if (hello.token != token_ || hello.rank < 0 || hello.rank >= ranks_) return true;
+    caller.send(to_line(Welcome{ranks_, backend_.name, control_memory_.path()}));
+    workers_[static_cast<std::size_t>(hello.rank)] = {std::move(caller),
                                                       ProcessHandle(hello.process)};
+    return true;
   }
 
   // How a rank's process ended, as far as it can be known: launched workers are the launcher's.
