@@ -1,11 +1,13 @@
 #include "transports/world/launch_sources.h"
 
+#include <chrono>
 #include <map>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "transports/world/launch.h"
 
 namespace collbench {
 namespace {
@@ -247,6 +249,23 @@ TEST(LaunchSourcesTest, AnEvaluatorIsOutsideTheCluster) {
       launched({{"TF_CONFIG",
                  R"({"cluster":{"worker":["a:1","b:2"]},"task":{"type":"evaluator","index":0}})"}});
   EXPECT_TRUE(worker->evaluator);
+}
+
+TEST(LaunchPatienceTest, AHungConnectionEndsAfterASignalOnceAnotherWorkerHas) {
+  for (const int code : {3, 143}) {
+    LaunchPlan plan;
+    plan.hosts = parse_launch_hosts("quick,hung");
+    plan.ssh = {"sh", "-c",
+                "[ $0 = hung ] && exec sleep 60; sleep 0.3; exit " + std::to_string(code)};
+    plan.program = "collbench";
+    plan.arguments = {"run"};
+    plan.patience = Seconds{0.2};
+    const auto begin = std::chrono::steady_clock::now();
+    const LaunchEnd end = launch(
+        plan, {[](Rank, bool, const std::string&) {}, [] { return std::string("SIGTERM"); }});
+    EXPECT_EQ(end.code, code);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+  }
 }
 
 }  // namespace

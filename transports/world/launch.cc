@@ -181,7 +181,9 @@ class Launch {
     if (end_.code == 0 || (end_.code == 5 && was_told)) end_ = end_of(worker.command, *code);
     // Asked to stop, workers take the time they need; a second Ctrl-C ends us, and them with us.
     failed_ = !signalled_;
-    if (failed_) give_time();
+    // Without the others none can go on for long, and a hung connection would never end. One that
+    // was told may still write what it has.
+    if (!deadline_) give_time(was_told ? 6 : 1);
   }
 
   LaunchEnd end_of(const LaunchCommand& command, int code) const {
@@ -205,8 +207,8 @@ class Launch {
     }
   }
 
-  void give_time() {
-    deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(plan_.patience);
+  void give_time(int times = 1) {
+    deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(times * plan_.patience);
   }
 
   /// SIGTERM, SIGKILL, and at last the connection.
