@@ -15,6 +15,7 @@
 #include "core/input_file.h"
 #include "core/parse.h"
 #include "core/plain_text.h"
+#include "core/stop_request.h"
 #include "transports/job_security.h"
 #include "transports/listening.h"
 #include "transports/world/backend.h"
@@ -252,6 +253,7 @@ JoinSpec join_spec_of(const LaunchedWorker& worker, const Settings& settings) {
   job.token = security.token;
   job.tls = security.tls;
   job.timeout = settings.duration("timeout");
+  job.while_waiting = leave_if_stopped;
   job.on_waiting = [](const std::string& text) {
     std::cerr << fmt::format("{}collbench: {}\n", speaker(), text);
   };

@@ -23,6 +23,7 @@ using testing::Each;
 using testing::EndsWith;
 using testing::Field;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 std::string joined(const Arguments& words) {
@@ -171,7 +172,39 @@ TEST_F(RemoteTest, AMissingRankIsNamedWhileWaitingAndAfterTheTimeout) {
   EXPECT_THAT(outcome.err,
               AllOf(StartsWith("[rank 0] collbench: waiting for rank 1 at " + hosts[1] + " ("),
                     HasSubstr("rank 0 waited 3 s for rank 1 at " + hosts[1] + " ("),
-                    HasSubstr("Connection refused")));
+                    HasSubstr(hosts[1] + " (Connection refused)"), Not(HasSubstr("ipv4:"))));
+}
+
+TEST_F(RemoteTest, ASignalEndsTheWaitForOthers) {
+  const Arguments free = free_addresses(6);
+  const std::string tasks = R"({"cluster":{"chief":[")" + free[3] + R"("],"worker":[")" + free[4] +
+                            R"("],"ps":[")" + free[5] + R"("]},"task":{"type":"chief","index":0}})";
+  const std::vector<std::pair<Arguments, Variables>> all = {
+      {{"run", "--hosts", free[0] + "," + free[1], "--rank", "0", "-T", "60"}, {}},
+      {{"run", "--meet", free[2], "--rank", "0", "-W", "2", "-T", "60"}, {}},
+      {{"train", "--strategy", "parameter-server", "-T", "60"}, {{"TF_CONFIG", tasks}}}};
+  for (const auto& [words, variables] : all) {
+    const std::string log = "log of " + words[1];
+    const BackgroundProcess waiting(folder_, words, variables, log);
+    for (int i = 0; i < 400 && folder_.read(log).find("waiting for") == std::string::npos; ++i) {
+      std::this_thread::sleep_for(50ms);
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    waiting.signal(SIGTERM);
+    EXPECT_EQ(waiting.wait(), 143) << folder_.read(log);
+    EXPECT_THAT(folder_.read(log), HasSubstr("stopped by SIGTERM"));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s);
+  }
+}
+
+TEST_F(RemoteTest, AnotherTransportIsNamed) {
+  const Arguments hosts = free_addresses(2);
+  auto one = start(1, hosts, {"--transport", "tf-recvbuf"});
+  const CommandOutcome zero = start(0, hosts, {"--transport", "tcp"}).get();
+  const CommandOutcome other = one.get();
+  EXPECT_EQ(zero.code, 5);
+  EXPECT_EQ(other.code, 5);
+  EXPECT_THAT(zero.err + other.err, HasSubstr("all ranks need the same --transport"));
 }
 
 TEST_F(RemoteTest, ARankStartedTwiceIsNamed) {

@@ -11,8 +11,9 @@
 FUZZ_TARGET(wire_greeting, input) {
   using namespace collbench;
   // Lines: the method, the metadata in the order of the names, a guess at the proof.
-  const char* const names[] = {"method",          grpc_names::version, grpc_names::rank,
-                               grpc_names::ranks, grpc_names::number,  grpc_names::proof};
+  const char* const names[] = {
+      "method",           grpc_names::version, grpc_names::rank,     grpc_names::ranks,
+      grpc_names::number, grpc_names::proof,   grpc_names::transport};
   std::map<std::string, std::string> values;
   std::size_t line = 0;
   for (std::size_t i = 0; i < input.size() && line < std::size(names); ++i) {
@@ -22,7 +23,7 @@ FUZZ_TARGET(wire_greeting, input) {
       values[names[line]] += input[i];
     }
   }
-  const GrpcGreeting greeting = read_greeting(values["method"], grpc_names::exchange,
+  const GrpcGreeting greeting = read_greeting(values["method"], grpc_names::exchange, "raw",
                                               [&](const char* name) { return values[name]; });
   if (greeting.unfit.size() > 200) std::abort();
   for (const char c : greeting.unfit) {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/stop_request.h"
 #include "training/asynchronous/coordinator_service.h"
 #include "training/steady_time.h"
 
@@ -57,6 +58,7 @@ ServerReport coordinate(const TrainingPlan& plan, const ServerRun& run,
   };
   ServerReport report;
   std::string why;
+  bool is_stopped = false;
   std::exception_ptr failure;
   try {
     give_variables(plan, run, first_state(plan, hooks.start), placement, variables);
@@ -68,11 +70,12 @@ ServerReport coordinate(const TrainingPlan& plan, const ServerRun& run,
   } catch (const std::exception& error) {
     failure = std::current_exception();
     why = error.what();
+    is_stopped = dynamic_cast<const Stopped*>(&error) != nullptr;
   }
   const bool begun = service.end(why);
   if (begun) service.wait_for_farewells();  // so that workers report the cause, not its consequence
   for (int i = 0; i < placement.servers(); ++i) variables.finish(i, why);
-  if (!begun) service.wait_for_farewells();
+  if (!begun && !is_stopped) service.wait_for_farewells();
   if (failure) std::rethrow_exception(failure);
   for (int i = 0; i < placement.servers(); ++i) {
     report.server_bytes.push_back(placement.elements(i) * size_of(plan.type));

@@ -22,6 +22,7 @@ constexpr std::int64_t most_updates = std::int64_t{1} << 53;
 RunPatience::RunPatience(const ServerRun& run) : run_(run), begin_(steady_now()), said_(begin_) {}
 
 void RunPatience::look(const std::string& missing) {
+  run_.while_waiting();
   if (steady_now() - begin_ > run_.timeout) {
     throw TransportError(fmt::format("after {} there is no {}", to_string(run_.timeout), missing));
   }

@@ -39,6 +39,7 @@ struct ServerRun {
   std::vector<TaskAddress> servers;
   Seconds timeout{60};  // for joining, for one call, and without any worker
   std::function<void(const std::string&)> say = [](const std::string&) {};  // shows progress
+  std::function<void()> while_waiting = [] {};  // for tasks to join, often; throws to give up
 };
 
 /// The timeout for tasks that have not joined.

@@ -9,13 +9,13 @@ namespace collbench {
 namespace {
 
 constexpr std::size_t number_digits = 32;
-constexpr std::size_t version_told = 16;  // characters
+constexpr std::size_t most_told = 16;  // characters
 
 int read_number(const std::string& text) { return small_integer_in(text).value_or(-1); }
 
 // Input of a stranger for error messages: cut off, and without terminal control characters.
 std::string shortened(std::string text) {
-  text.resize(std::min(text.size(), version_told));
+  text.resize(std::min(text.size(), most_told));
   for (char& c : text) {
     if (c < ' ' || c > '~') c = '?';
   }
@@ -35,11 +35,12 @@ bool is_greeting_number(std::string_view text) {
 }
 
 GrpcGreeting read_greeting(std::string_view called, std::string_view served,
-                           const GrpcMetadata& metadata) {
+                           std::string_view transport, const GrpcMetadata& metadata) {
   GrpcGreeting greeting;
   greeting.identity = {read_number(metadata(grpc_names::rank)),
                        read_number(metadata(grpc_names::ranks)), metadata(grpc_names::number)};
   const std::string version = metadata(grpc_names::version);
+  const std::string other = metadata(grpc_names::transport);
   if (called != served) {
     greeting.unfit = "there is no such method";
   } else if (version != grpc_names::protocol) {
@@ -50,6 +51,9 @@ GrpcGreeting read_greeting(std::string_view called, std::string_view served,
   if (greeting.identity.rank < 0 || greeting.identity.ranks < 1 ||
       !is_greeting_number(greeting.identity.number)) {
     greeting.unfit = "the call names no rank";
+  } else if (other != transport) {
+    greeting.unfit = "it has the transport " + std::string(transport) + ", not '" +
+                     shortened(other) + "'; all ranks need the same --transport";
   }
   return greeting;
 }

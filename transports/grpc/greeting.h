@@ -27,13 +27,14 @@ constexpr const char* calls = "/collbench.Calls/Call";             // requests a
 constexpr const char* version = "collbench-protocol";
 constexpr const char* rank = "collbench-rank";
 constexpr const char* ranks = "collbench-ranks";
+constexpr const char* transport = "collbench-transport";
 constexpr const char* number = "collbench-number";
 constexpr const char* proof = "collbench-proof";
 /// How the message ends that answers or refuses a call.
 constexpr const char* answer = "=";
 constexpr const char* refusal = "!";
 /// Version of the wire format; ranks with different versions refuse each other.
-constexpr const char* protocol = "3";
+constexpr const char* protocol = "4";
 }  // namespace grpc_names
 
 constexpr const char* of_another_run = "it belongs to another run: its job differs";
@@ -50,6 +51,7 @@ struct GrpcSelf {
   Rank rank = 0;
   int ranks = 1;
   std::string token;
+  std::string transport = {};  // of elements; "" for calls
 };
 
 /// The value of a name in the metadata of a call; empty if it is not there.
@@ -60,10 +62,10 @@ struct GrpcGreeting {
   std::string unfit;  // why the call is refused; empty if it may belong to this run
 };
 /// Reads a call of the method `called`, where `served` is the one that is there. The reason for
-/// refusing it contains nothing that the caller sent except its version, cut off and made
-/// printable.
+/// refusing it contains nothing that the caller sent except its version or its transport, where
+/// that is not `transport`, cut off and made printable.
 GrpcGreeting read_greeting(std::string_view called, std::string_view served,
-                           const GrpcMetadata& metadata);
+                           std::string_view transport, const GrpcMetadata& metadata);
 
 /// Whether it is 128 bits in hexadecimal digits, as random_digits() gives.
 bool is_greeting_number(std::string_view text);

@@ -24,6 +24,8 @@ namespace collbench {
 struct GrpcOptions {
   Rank rank = 0;
   int ranks = 1;
+  /// How elements go; ranks with another one are refused. One word.
+  std::string transport = "raw";
   /// The run's secret: a stream is refused if its opener does not prove that it has it.
   std::string job;
   TlsTexts tls;
@@ -35,6 +37,8 @@ struct GrpcOptions {
   Seconds heartbeat{5.0};
   /// Called every few seconds of connect() with the list of missing ranks.
   std::function<void(const std::string&)> on_waiting;
+  /// Called several times a second of connect(); throws to give up.
+  std::function<void()> while_waiting = [] {};
   /// A piece is the unit of sending; at most about `window` unread bytes are held per peer.
   Bytes piece{1 << 20};
   Bytes window{8 << 20};

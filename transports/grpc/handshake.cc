@@ -23,7 +23,7 @@ std::string text_of(const grpc::ByteBuffer& message, std::size_t most) {
 
 GrpcHandshake::GrpcHandshake(grpc::ServerContextBase& context, std::string_view called,
                              std::string_view served, const GrpcSelf& self)
-    : greeting_(read_greeting(called, served, [&](const char* name) -> std::string {
+    : greeting_(read_greeting(called, served, self.transport, [&](const char* name) -> std::string {
         const auto found = context.client_metadata().find(name);
         if (found == context.client_metadata().end()) return {};
         return {found->second.data(), found->second.size()};

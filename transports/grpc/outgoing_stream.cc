@@ -188,6 +188,9 @@ OutgoingStream::OutgoingStream(const std::shared_ptr<grpc::Channel>& channel,
   call_->context.AddMetadata(grpc_names::version, grpc_names::protocol);
   call_->context.AddMetadata(grpc_names::rank, std::to_string(self.rank));
   call_->context.AddMetadata(grpc_names::ranks, std::to_string(self.ranks));
+  if (!self.transport.empty()) {
+    call_->context.AddMetadata(grpc_names::transport, self.transport);
+  }
   call_->context.AddMetadata(grpc_names::number, call_->identity.number);
   grpc::GenericStub stub(channel);
   call_->stream = stub.PrepareCall(&call_->context, method, &queue);

@@ -74,7 +74,7 @@ GrpcServing serving_of(const GrpcOptions& options, bool is_called_for_buffers) {
 
 GrpcWire::GrpcWire(const GrpcOptions& options, Client& client, grpc::Service* service)
     : options_(options),
-      self_{options.rank, options.ranks, options.job},
+      self_{options.rank, options.ranks, options.job, options.transport},
       client_(client),
       is_called_for_buffers_(service != nullptr),
       generic_(std::make_unique<grpc::AsyncGenericService>()),

@@ -21,10 +21,16 @@ constexpr std::size_t longest_trouble = 160;  // characters
 
 std::string host_of(const std::string& address) { return address.substr(0, address.rfind(':')); }
 
-// Of gRPC's "failed to connect to all addresses; last error: UNKNOWN: ipv4:...: REASON".
+// Of gRPC's "failed to connect to all addresses; last error: UNKNOWN: ipv4:...: Failed to connect
+// to remote host: REASON" only REASON: who was called is told beside it.
 std::string reason_in(const std::string& text) {
-  const std::size_t last = text.rfind("last error: ");
-  std::string reason = last == std::string::npos ? text : text.substr(last + 12);
+  constexpr std::string_view before_reason[] = {"last error: ",
+                                                "Failed to connect to remote host: "};
+  std::string reason = text;
+  for (const std::string_view words : before_reason) {
+    const std::size_t found = reason.rfind(words);
+    if (found != std::string::npos) reason.erase(0, found + words.size());
+  }
   reason = reason.substr(0, longest_trouble);
   if (text.find("andshake") != std::string::npos) {
     reason += "; all certificates must be valid, of one authority and bear the name that is called";
@@ -61,6 +67,7 @@ void GrpcWire::connect(const std::vector<std::string>& addresses) {
   Clock::time_point reported = start;
   while (!advance_joining()) {
     poll(retry_pause);
+    options_.while_waiting();
     const Clock::time_point now = Clock::now();
     if (now - start > options_.timeout) {
       fail(name_of(options_.rank) + " waited " + to_string(options_.timeout) + " for " + missing());

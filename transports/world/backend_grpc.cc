@@ -36,9 +36,10 @@ const auto& transport_named(std::string_view name) {
   return find_row("gRPC transport", name.empty() ? transports[0].name : name, transports);
 }
 
-std::unique_ptr<GrpcEndpoint> make_endpoint(const std::string& transport,
-                                            const GrpcOptions& options) {
-  return transport_named(transport).make(options);
+std::unique_ptr<GrpcEndpoint> make_endpoint(const std::string& transport, GrpcOptions options) {
+  const auto& row = transport_named(transport);
+  options.transport = row.name;
+  return row.make(options);
 }
 
 constexpr Seconds time_to_be_seen{3};
@@ -79,6 +80,7 @@ std::vector<std::string> hosts_met(const JoinSpec& job, const GrpcEndpoint& endp
   bootstrap.token = job.token;
   bootstrap.timeout = job.timeout;
   bootstrap.on_waiting = job.on_waiting;
+  bootstrap.while_waiting = job.while_waiting;
   return meet(bootstrap, parse_host_port("the own address", endpoint.address()).port);
 }
 
@@ -94,6 +96,7 @@ std::shared_ptr<Endpoint> join_remote(const JoinSpec& job) {
   options.listen = job.listen;
   options.timeout = job.timeout;
   options.on_waiting = job.on_waiting;
+  options.while_waiting = job.while_waiting;
   std::unique_ptr<GrpcEndpoint> endpoint = listen_for(job, options);
   const std::vector<std::string> hosts =
       job.bootstrap.empty() ? job.hosts : hosts_met(job, *endpoint);

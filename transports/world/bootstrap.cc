@@ -38,6 +38,7 @@ class BootstrapPatience {
 
   /// Throws after the timeout; until then reports now and then which ranks are missing.
   void check(const std::string& missing) {
+    bootstrap_.while_waiting();
     const auto now = Clock::now();
     if (now >= end_) {
       throw TransportError(fmt::format("rank {} waited {} for {} at the meeting {}",

@@ -30,7 +30,8 @@ struct Bootstrap {
   std::string token;
   Seconds timeout{60};
   std::function<void(const std::string&)>
-      on_waiting;  // receives the missing ranks every few seconds
+      on_waiting;                               // receives the missing ranks every few seconds
+  std::function<void()> while_waiting = [] {};  // called several times a second; throws to give up
 };
 
 /// HOST:PORT of every rank, this one listening at `port` for whatever comes next. Throws

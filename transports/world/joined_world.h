@@ -32,7 +32,8 @@ struct JoinSpec {
   Seconds timeout{60};
   bool pin = false;       // this rank's threads run on a processor of its own
   std::vector<int> cpus;  // among these; empty: the usable ones
-  std::function<void(const std::string&)> on_waiting;             // says which ranks are missing
+  std::function<void(const std::string&)> on_waiting;  // says which ranks are missing
+  std::function<void()> while_waiting = [] {};  // for them, several times a second; may throw
   std::function<void(const std::vector<std::string>&)> on_hosts;  // called with all, once known
 
   int ranks() const { return static_cast<int>(hosts.size()); }

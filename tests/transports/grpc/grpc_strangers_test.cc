@@ -118,6 +118,14 @@ TEST(GrpcStrangersTest, AFloodOfConnectionsIsCutToALimitAndRanksStillJoin) {
   });
 }
 
+std::string call_of_rank_1() {
+  return http2_call({{"collbench-protocol", grpc_names::protocol},
+                     {"collbench-rank", "1"},
+                     {"collbench-ranks", "2"},
+                     {"collbench-transport", "raw"},
+                     {"collbench-number", std::string(32, 'a')}});
+}
+
 TEST(GrpcStrangersTest, ACallOfAStrangerIsRefusedInShortWords) {
   join_after([](int port) {
     Stranger old(port);
@@ -130,10 +138,7 @@ TEST(GrpcStrangersTest, ACallOfAStrangerIsRefusedInShortWords) {
     EXPECT_THAT(vague.hear(1000), HasSubstr("the call names no rank"));
     Stranger guess(port);
     EXPECT_TRUE(guess.enter("test"));
-    guess.say(http2_call({{"collbench-protocol", grpc_names::protocol},
-                          {"collbench-rank", "1"},
-                          {"collbench-ranks", "2"},
-                          {"collbench-number", std::string(32, 'a')}}) +
+    guess.say(call_of_rank_1() +
               http2_frame(0, 0, 1, std::string("\0\0\0\0\x40", 5) + std::string(64, '0')));
     EXPECT_THAT(guess.hear(1000), HasSubstr("its job differs"));
   });
@@ -143,13 +148,8 @@ TEST(GrpcStrangersTest, ALongMessageBeforeTheProofIsCutOff) {
   join_after([](int port) {
     Stranger stranger(port);
     EXPECT_TRUE(stranger.enter("test"));
-    stranger.say(http2_call({{"collbench-protocol", grpc_names::protocol},
-                             {"collbench-rank", "1"},
-                             {"collbench-ranks", "2"},
-                             {"collbench-number", std::string(32, 'a')}}) +
-                 http2_frame(0, 0, 1, std::string("\0\x7f\xff\xff\xff", 5)));
-    const std::string frame = http2_frame(0, 0, 1, std::string(16'000, 'x'));
-    EXPECT_TRUE(is_cut_off(stranger, frame));
+    stranger.say(call_of_rank_1() + http2_frame(0, 0, 1, std::string("\0\x7f\xff\xff\xff", 5)));
+    EXPECT_TRUE(is_cut_off(stranger, http2_frame(0, 0, 1, std::string(16'000, 'x'))));
   });
 }
 
