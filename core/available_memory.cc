@@ -51,9 +51,8 @@ Bytes available_memory() {
 void require_available(Bytes needed, const std::string& subject) {
   const Bytes available = available_memory();
   if (needed <= available) return;
-  const auto gibibytes = [](Bytes size) { return static_cast<double>(size.count) * 0x1p-30; };
-  throw Unavailable(fmt::format("{} need at least {:.1f} GiB of memory; {:.1f} GiB are available",
-                                subject, gibibytes(needed), gibibytes(available)));
+  throw TransportError(fmt::format("{} need at least {} of memory; {} are available", subject,
+                                   rounded(needed), rounded(available)));
 }
 
 std::string cgroup_folder() {

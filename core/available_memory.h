@@ -13,7 +13,7 @@ namespace collbench {
 /// Bytes if none can be read.
 Bytes available_memory();
 
-/// Throws Unavailable, led by `subject`, "100 samples", if they need more than is available.
+/// Throws TransportError, led by `subject`, "100 samples", if they need more than is available.
 void require_available(Bytes needed, const std::string& subject);
 
 /// The folder of this process in the unified cgroup hierarchy; empty if there is none.

@@ -9,12 +9,18 @@
 
 #include "core/error.h"
 #include "transports/world/agreement.h"
+#include "transports/world/shared_memory.h"
 
 namespace collbench {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+
+TEST(SharedMemoryTest, WithoutRoomIsNoMistakeOfTheCaller) {
+  const auto huge = [] { SharedMemory::create(Bytes{std::int64_t{1} << 62}); };
+  EXPECT_THROW(huge(), TransportError);
+}
 
 TEST(SharedRendezvousTest, NobodyLeavesABarrierBeforeAllHaveCome) {
   for (const int ranks : {1, 2, 5, 16}) {

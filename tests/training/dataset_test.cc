@@ -144,7 +144,7 @@ TEST(DatasetTest, RefusesMoreSyntheticSamplesThanFitTheMemory) {
       [] {
         synthetic_dataset({1, 1, 1}, 1, std::int64_t{1} << 50, 1, "train");
       },
-      ThrowsMessage<Unavailable>(HasSubstr("of memory")));
+      ThrowsMessage<TransportError>(HasSubstr("of memory")));
   EXPECT_THAT(
       [] {
         synthetic_dataset({1, 1, 1}, 1, 0, 1, "train");

@@ -178,7 +178,7 @@ TEST(MirroredTest, RefusesModelsThatDoNotFitTheMemory) {
   // 2^40 weights between the hidden layers, 16 bytes for each: 16 TiB for each replica.
   EXPECT_GT(least_memory(plan, 2), Bytes{std::int64_t{1} << 45});
   EXPECT_THAT([&] { train_mirrored(plan, 2, "ring", data_for(plan.model, 24), {}); },
-              ThrowsMessage<Unavailable>(HasSubstr("2 replicas of mlp need at least 3")));
+              ThrowsMessage<TransportError>(HasSubstr("2 replicas of mlp need at least 32 TiB")));
 }
 
 TEST(MirroredTest, RefusesAlgorithmsWhoseReplicasCouldDrift) {

@@ -15,7 +15,7 @@ namespace collbench {
 SharedMemory SharedMemory::create(Bytes size) {
   Descriptor descriptor(memfd_create("collbench", MFD_CLOEXEC));
   if (descriptor.number() < 0 || ftruncate(descriptor.number(), size.count) != 0) {
-    throw InvalidArgument("no shared memory of " + to_string(size) + ": " + std::strerror(errno));
+    throw TransportError("no shared memory of " + to_string(size) + ": " + std::strerror(errno));
   }
   return {std::move(descriptor), size};
 }
@@ -33,8 +33,8 @@ SharedMemory::SharedMemory(Descriptor descriptor, Bytes size) : descriptor_(std:
   void* start = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
                      descriptor_.number(), 0);
   if (start == MAP_FAILED) {
-    throw InvalidArgument("cannot map shared memory of " + to_string(size) + ": " +
-                          std::strerror(errno));
+    throw TransportError("cannot map shared memory of " + to_string(size) + ": " +
+                         std::strerror(errno));
   }
   data_ = {static_cast<std::byte*>(start), [bytes](std::byte* data) { munmap(data, bytes); }};
 }

@@ -17,9 +17,10 @@ namespace collbench {
 class SharedMemory {
  public:
   SharedMemory() = default;
-  /// Makes zeroed memory. Throws InvalidArgument if the system has no room for it.
+  /// Makes zeroed memory. Throws TransportError if the system has no room for it.
   static SharedMemory create(Bytes size);
-  /// Maps memory that another process made, by its path(). Throws Unavailable naming it.
+  /// Maps memory that another process made, by its path(). Throws Unavailable naming it, and
+  /// TransportError where it does not fit into this one.
   static SharedMemory open(const std::string& path, Bytes size);
 
   std::byte* data() const { return data_.get(); }
