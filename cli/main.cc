@@ -1,5 +1,6 @@
 // The `collbench` command: its table of contents, and the one place where errors become exit codes.
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <iostream>
 #include <new>
@@ -15,6 +16,7 @@
 #include "cli/remote.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/file_error.h"
 #include "core/plain_text.h"
 #include "core/stop_request.h"
 #include "heuristics/synthesis/synthesise.h"
@@ -108,6 +110,8 @@ int carry_out_command(int argc, char** argv) {
     return fail(exit_usage, e.what(), usage_hint(app));
   } catch (const WrongResult& e) {
     return fail(exit_wrong_result, e.what());
+  } catch (const FileUnavailable& e) {
+    return fail(exit_unavailable, e.what());
   } catch (const Unavailable& e) {
     return fail(exit_unavailable, e.what(), "'collbench doctor' shows what can be used here\n");
   } catch (const std::bad_alloc&) {
@@ -121,6 +125,7 @@ int carry_out_command(int argc, char** argv) {
 }  // namespace collbench
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // at the limit of a file's size, writing it fails with a reason
   const int code = collbench::carry_out_command(argc, argv);
   collbench::end_library_sessions();
   return code;

@@ -18,6 +18,7 @@
 #include "cli/terminal.h"
 #include "core/environment_variable.h"
 #include "core/error.h"
+#include "core/file_error.h"
 #include "core/input_file.h"
 #include "core/plain_text.h"
 #include "core/stop_request.h"
@@ -76,7 +77,7 @@ class RecordFolder {
       path_ = "collbench-profile-XXXXXX";
       if (mkdtemp(path_.data()) == nullptr) failure.assign(errno, std::generic_category());
     }
-    if (failure) throw Unavailable("cannot make '" + path_ + "': " + failure.message());
+    if (failure) throw FileUnavailable("cannot make '" + path_ + "': " + failure.message());
     path_ = fs::absolute(path_);
   }
   ~RecordFolder() {

@@ -19,6 +19,7 @@
 
 #include "core/descriptor.h"
 #include "core/error.h"
+#include "core/file_error.h"
 
 namespace collbench {
 namespace {
@@ -26,7 +27,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 [[noreturn]] void unreadable(const std::string& path, const std::string& reason) {
-  throw Unavailable(fmt::format("cannot read '{}': {}", path, reason));
+  throw FileUnavailable(fmt::format("cannot read '{}': {}", path, reason));
 }
 
 /// Waits at most 0.1 s for an event: a pipe that was never opened for writing gives

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/file_error.h"
 
 namespace collbench {
 namespace {
@@ -43,12 +44,15 @@ std::string unfinished_name(const std::string& path) {
          std::to_string(getpid()) + "." + std::to_string(count++);
 }
 
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == path.npos ? "." : path.substr(0, slash + 1);
+}
+
 // So that the new name outlives a loss of power. Some file systems cannot; the name then comes
 // later.
 void flush_folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  const std::string folder = slash == path.npos ? "." : path.substr(0, slash + 1);
-  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int descriptor = open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return;
   fsync(descriptor);
   close(descriptor);
@@ -172,7 +176,18 @@ void OutputFile::take_place() {
 void OutputFile::fail(int reason) const {
   const std::string message = "cannot write '" + path_ + "': " + std::strerror(reason);
   if (is_full(reason)) throw Error(message);
-  throw Unavailable(message);
+  throw FileUnavailable(message);
+}
+
+void require_writable(const std::string& path) {
+  struct stat found {};
+  const bool is_there = stat(path.c_str(), &found) == 0;
+  int reason = is_there || errno == ENOENT ? 0 : errno;
+  const std::string place = is_there ? path : folder_of(path);
+  if (is_there && S_ISDIR(found.st_mode)) reason = EISDIR;
+  if (reason == 0 && access(place.c_str(), W_OK) != 0) reason = errno;
+  if (reason == 0) return;
+  throw FileUnavailable("cannot write '" + path + "': " + std::strerror(reason));
 }
 
 bool is_unfinished_output(std::string_view name) { return name.find(unfinished_mark) != name.npos; }
@@ -186,7 +201,7 @@ void write_file(const std::string& path, std::string_view text) {
 void make_folder(const std::string& path) {
   std::error_code failure;
   std::filesystem::create_directories(path, failure);
-  if (failure) throw Unavailable("cannot make the folder '" + path + "': " + failure.message());
+  if (failure) throw FileUnavailable("cannot make the folder '" + path + "': " + failure.message());
 }
 
 }  // namespace collbench

@@ -44,6 +44,10 @@ class OutputFile {
   std::ostream stream_;
 };
 
+/// Throws Unavailable, as OutputFile would, where `path` surely cannot be written, and leaves what
+/// is there alone: for results that come after long work.
+void require_writable(const std::string& path);
+
 /// Whether a file of this name is what a process left that was killed while it wrote.
 bool is_unfinished_output(std::string_view name);
 

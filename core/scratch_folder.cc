@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "core/error.h"
+#include "core/file_error.h"
 
 namespace collbench {
 
@@ -14,8 +15,8 @@ ScratchFolder::ScratchFolder(std::string_view name) {
   std::error_code failure;
   path_ = std::filesystem::temp_directory_path(failure) / (std::string(name) + "-XXXXXX");
   if (failure || mkdtemp(path_.data()) == nullptr) {
-    throw Unavailable("cannot make a temporary folder '" + path_ +
-                      "': " + (failure ? failure.message() : std::strerror(errno)));
+    throw FileUnavailable("cannot make a temporary folder '" + path_ +
+                          "': " + (failure ? failure.message() : std::strerror(errno)));
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/crc32c.h"
 #include "core/error.h"
+#include "core/file_error.h"
 #include "core/output_file.h"
 
 namespace collbench {
@@ -81,7 +82,7 @@ void EventFile::append(std::string_view event) {
   const std::string length = little_endian(std::uint64_t{event.size()});
   file_ << length << little_endian(masked_crc32c(length)) << event
         << little_endian(masked_crc32c(event)) << std::flush;
-  if (!file_) throw Unavailable(fmt::format("cannot write the event file '{}'", path_));
+  if (!file_) throw FileUnavailable(fmt::format("cannot write the event file '{}'", path_));
 }
 
 }  // namespace collbench

@@ -21,6 +21,7 @@
 #include "bench/records/report.h"
 #include "core/environment_variable.h"
 #include "core/error.h"
+#include "core/file_error.h"
 #include "core/parse.h"
 #include "transports/world/launcher_variables.h"
 
@@ -83,14 +84,14 @@ Descriptor locked_file(const std::string& path) {
   for (int attempt = 0; attempt < lock_attempts; ++attempt) {
     Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
     if (file.number() < 0) {
-      throw Unavailable(fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
+      throw FileUnavailable(fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
     }
     const bool locked = flock(file.number(), LOCK_EX | LOCK_NB) == 0;
     if (!locked && errno != EWOULDBLOCK) return file;  // a file system without locks
     if (locked && is_named(file.number(), path)) return file;
     std::this_thread::sleep_for(lock_pause);
   }
-  throw Unavailable(fmt::format(
+  throw FileUnavailable(fmt::format(
       "'{}' is being filled by another process; wait for it, or name another --output", path));
 }
 
@@ -127,7 +128,7 @@ SweepFile::SweepFile(const std::string& path, const Environment& environment, bo
   }
   std::error_code error;
   std::filesystem::rename(unfinished, path, error);
-  if (error) throw Unavailable(fmt::format("cannot write '{}': {}", path, error.message()));
+  if (error) throw FileUnavailable(fmt::format("cannot write '{}': {}", path, error.message()));
 }
 
 void SweepFile::append(const Record& record) {

@@ -10,6 +10,7 @@
 #include "bench/records/environment.h"
 #include "core/descriptor.h"
 #include "core/error.h"
+#include "core/file_error.h"
 #include "core/input_file.h"
 #include "core/plain_text.h"
 
@@ -23,7 +24,7 @@ constexpr std::size_t largest_output = std::size_t{64} << 20;
 
 Descriptor opened(const std::string& path) {
   const int number = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (number < 0) throw Unavailable("cannot write '" + path + "'");
+  if (number < 0) throw FileUnavailable("cannot write '" + path + "'");
   return Descriptor(number);
 }
 
@@ -96,7 +97,7 @@ std::optional<RecordFile> AbCommandRunner::measure(const AbTask& task) {
   }
   if (!end) return std::nullopt;
   if (*end == "exited with code 127" || *end == "exited with code 126") {
-    throw Unavailable(fmt::format("cannot start {}{}", name, end_of(said)));
+    throw FileUnavailable(fmt::format("cannot start {}{}", name, end_of(said)));
   }
   if (*end != "exited with code 0") {
     throw TransportError(fmt::format("{} {}{}", name, *end, end_of(said)));

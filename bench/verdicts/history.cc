@@ -12,6 +12,7 @@
 
 #include "core/crc32c.h"
 #include "core/error.h"
+#include "core/file_error.h"
 #include "core/suggest.h"
 
 namespace collbench {
@@ -59,14 +60,14 @@ auto guarded(const std::string& path, Action action) {
     if (code == SQLITE_CANTOPEN && !std::filesystem::exists(path, unknown) && !unknown) {
       const std::filesystem::path folder = std::filesystem::path(path).parent_path();
       if (!folder.empty() && !std::filesystem::exists(folder, unknown)) {
-        throw Unavailable(
+        throw FileUnavailable(
             fmt::format("history '{}': there is no folder '{}'", path, folder.string()));
       }
-      throw Unavailable(fmt::format("there is no history '{}'; 'history add' makes it", path));
+      throw FileUnavailable(fmt::format("there is no history '{}'; 'history add' makes it", path));
     }
     const std::string text = fmt::format("history '{}': {}", path, error.what());
     if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT) throw InvalidArgument(text);
-    throw Unavailable(text);
+    throw FileUnavailable(text);
   }
 }
 

@@ -106,6 +106,18 @@ TEST_F(OutputFileTest, IntoAPipeIsWrittenInPlace) {
   EXPECT_TRUE(fs::is_fifo(path_));
 }
 
+TEST_F(OutputFileTest, IsKnownToBeWritableBeforeAnythingIsWritten) {
+  write_file(path_, "before");
+  for (const std::string& good : {path_, folder_ + "/new", std::string("/dev/null")}) {
+    EXPECT_EQ(refusal<Unavailable>([&] { require_writable(good); }), "");
+  }
+  EXPECT_EQ(content_of(path_), "before");
+  EXPECT_FALSE(fs::exists(folder_ + "/new"));
+  EXPECT_THAT(refusal<Unavailable>([&] { require_writable(folder_ + "/none/result"); }),
+              HasSubstr("none/result': No such file"));
+  EXPECT_THAT(refusal<Unavailable>([&] { require_writable(folder_); }), HasSubstr("directory"));
+}
+
 TEST_F(OutputFileTest, WithoutAFolderIsNamed) {
   EXPECT_THAT(refusal<Unavailable>([&] { write_file(folder_ + "/none/result", "x"); }),
               HasSubstr("none/result': No such file"));

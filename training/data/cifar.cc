@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/file_error.h"
 #include "core/input_file.h"
 #include "training/data/dataset.h"
 
@@ -73,9 +74,9 @@ Dataset dataset_in(const std::string& folder, std::string_view part) {
     return mnist_dataset(folder, part);
   }
   if (!std::filesystem::is_directory(folder, unreadable)) {
-    throw Unavailable(fmt::format("there is no folder '{}'", folder));
+    throw FileUnavailable(fmt::format("there is no folder '{}'", folder));
   }
-  throw Unavailable(fmt::format(
+  throw FileUnavailable(fmt::format(
       "the folder '{}' holds neither MNIST's unpacked IDX files (train-images-idx3-ubyte, ..) nor "
       "CIFAR-10's binary ones (data_batch_1.bin, ..)",
       folder));

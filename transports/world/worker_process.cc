@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/file_error.h"
 #include "core/input_file.h"
 
 extern char** environ;
@@ -79,7 +80,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command,
                                    pointers(words).data(), pointers(environment).data());
   if (failure != 0) {
     pid_ = -1;
-    throw Unavailable("cannot start " + words[0] + ": " + std::strerror(failure));
+    throw FileUnavailable("cannot start " + words[0] + ": " + std::strerror(failure));
   }
 }
 
