@@ -104,10 +104,10 @@ void check_value(const OptionRow& row, const std::string& label, const std::stri
 }
 
 /// Variables that are no options, each read where it is used.
-constexpr std::string_view other_variables[] = {"COLLBENCH_CUDA_LIBRARY", "COLLBENCH_CUDNN_LIBRARY",
-                                                "COLLBENCH_ISA",          "COLLBENCH_JOB_TOKEN",
-                                                "COLLBENCH_NCCL_LIBRARY", "COLLBENCH_NVML_LIBRARY",
-                                                "COLLBENCH_SHARDS",       "COLLBENCH_WORKER_TOKEN"};
+constexpr std::string_view other_variables[] = {
+    "COLLBENCH_CUDA_LIBRARY", "COLLBENCH_CUDNN_LIBRARY", "COLLBENCH_ISA",
+    "COLLBENCH_JOB_TOKEN",    "COLLBENCH_NCCL_LIBRARY",  "COLLBENCH_NVML_LIBRARY",
+    "COLLBENCH_PARENT",       "COLLBENCH_SHARDS",        "COLLBENCH_WORKER_TOKEN"};
 
 /// Adds the variables of the options of `app` and of all commands below it.
 void add_variables(const CLI::App& app, std::vector<std::string>& names) {
@@ -210,8 +210,7 @@ Settings::Settings(const CLI::App& app, std::span<const OptionRow> rows,
   take_environment();
   take_files(layers);
   for (const OptionRow& row : rows) {
-    const Setting& setting = at(row.name);
-    if (setting.priority > 0) check_value(row, label(row.name), setting.value);
+    if (at(row.name).priority > 0) check_value(row, label(row.name), at(row.name).value);
   }
 }
 
@@ -363,13 +362,15 @@ std::vector<std::string> Settings::unread_flags() const {
 }
 
 std::string Settings::to_config() const {
-  std::string out = "# the settings in force; save as collbench.toml to keep them\n";
+  std::string out = "# the settings in force, to be read by --config; defaults are commented out\n";
   for (const OptionRow& row : rows_) {
     if (!is_configurable(row)) continue;
     const Setting& setting = at(row.name);
-    if (setting.value.empty() || (setting.value == "false" && setting.priority == 0)) continue;
+    const bool is_default = setting.priority == 0;
+    if (setting.value.empty() || (setting.value == "false" && is_default)) continue;
     const std::string value = row.metavar.empty() ? setting.value : toml_quoted(setting.value);
-    out += fmt::format("{:<36}# {}\n", fmt::format("{} = {}", row.name, value), setting.source);
+    const std::string line = fmt::format("{}{} = {}", is_default ? "# " : "", row.name, value);
+    out += fmt::format("{:<36}# {}\n", line, setting.source);
   }
   return out;
 }

@@ -146,7 +146,8 @@ class Settings {
   /// effect.
   std::vector<std::string> unread_flags() const;
 
-  /// All settings as a configuration file that reproduces them, with the source of each.
+  /// All settings as a configuration file that reproduces them, with the source of each. A default
+  /// is commented out: some options may not be given where others are not.
   std::string to_config() const;
   /// "workers = 8 (COLLBENCH_WORKERS)", one per value that is not the default.
   std::vector<std::string> provenance() const;

@@ -13,10 +13,11 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-/// The line of --dump-config for a key, its blanks squeezed.
+/// The line of --dump-config for a key, its blanks squeezed; of a default without the first '#'.
 std::string dumped(const CommandOutcome& outcome, const std::string& key) {
   std::istringstream lines(outcome.out);
   for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("# " + key + " = ")) line.erase(0, 2);
     if (line.rfind(key + " = ", 0) == 0) return std::regex_replace(line, std::regex(" +"), " ");
   }
   return "absent";
@@ -77,6 +78,13 @@ TEST_F(PrecedenceTest, ADumpedConfigurationGivesTheSameSettings) {
   EXPECT_EQ(again.code, 0) << again.err;
   const std::regex source("#.*");
   EXPECT_EQ(std::regex_replace(again.out, source, ""), std::regex_replace(first.out, source, ""));
+}
+
+TEST_F(PrecedenceTest, ACaseRunsWithADumpedConfiguration) {
+  folder_.write("collbench.toml", invoke(folder_, {"--dump-config"}).out);
+  const CommandOutcome outcome =
+      invoke(folder_, {"-A", "ring", "-b", "1K", "-e", "1K", "-n", "2", "-W", "2"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
 }
 
 TEST_F(PrecedenceTest, AFlagBeatsTheSettingThatItExcludes) {
