@@ -1,21 +1,29 @@
 #include "cli/isolated_tasks.h"
 
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <utility>
 
 #include <fmt/format.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
+#include "cli/exit_code.h"
 #include "cli/remote.h"
 #include "cli/train_options.h"
 #include "core/descriptor.h"
+#include "core/environment_variable.h"
 #include "core/error.h"
 #include "core/keyed_digest.h"
 #include "core/parse.h"
+#include "core/stop_request.h"
 #include "transports/listening.h"
 
 namespace collbench {
 namespace {
+
+constexpr const char* launcher_variable = "COLLBENCH_PARENT";  // whose value is its process
 
 std::vector<std::string> own_command() {
   std::ifstream file("/proc/self/cmdline");
@@ -45,9 +53,26 @@ std::vector<int> free_ports(int count) {
 
 void share_new_token() { setenv("COLLBENCH_JOB_TOKEN", random_digits().c_str(), 1); }
 
-ChildProcess isolated_child(std::vector<std::string> variables) {
+IsolatedChild isolated_child(const std::string& name, std::vector<std::string> variables) {
   variables.emplace_back("COLLBENCH_ISOLATE=false");
-  return {own_command(), variables, only_errors_shown};
+  variables.push_back(fmt::format("{}={}", launcher_variable, getpid()));
+  return {name, {own_command(), variables, only_errors_shown}};
+}
+
+void end_with_launcher() {
+  const std::string launcher = environment_variable(launcher_variable);
+  if (launcher.empty()) return;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (std::to_string(getppid()) != launcher) _exit(exit_failed);  // it has ended already
+}
+
+void require_running(std::vector<IsolatedChild>& children) {
+  leave_if_stopped();
+  for (IsolatedChild& child : children) {
+    if (const auto end = child.process.ended()) {
+      throw TransportError(fmt::format("{} {} before it joined the others", child.name, *end));
+    }
+  }
 }
 
 std::optional<TrainingWorkers> launched_workers(const Settings& settings) {
@@ -66,7 +91,8 @@ TrainingWorkers isolated_workers(const Settings& settings) {
   TrainingWorkers all{{"--isolate", 0, workers, {}, fmt::format("127.0.0.1:{}", port), false}, {}};
   for (int rank = 1; rank < workers; ++rank) {
     all.children.push_back(
-        isolated_child({fmt::format("RANK={}", rank), fmt::format("WORLD_SIZE={}", workers),
+        isolated_child(fmt::format("rank {}", rank),
+                       {fmt::format("RANK={}", rank), fmt::format("WORLD_SIZE={}", workers),
                         "MASTER_ADDR=127.0.0.1", fmt::format("MASTER_PORT={}", port - 1)}));
   }
   return all;
@@ -74,11 +100,16 @@ TrainingWorkers isolated_workers(const Settings& settings) {
 
 int join_workers(const Settings& settings, TrainingWorkers workers,
                  const std::function<int(JoinedWorld& world, const std::string& source)>& work) {
-  JoinedWorld world(join_spec_of(workers.self, settings));
-  // --isolate passes ranks to its processes in torchrun's variables and is off in them.
-  const int code = work(world, settings.given("isolate") ? "--isolate" : workers.self.source);
-  for (ChildProcess& child : workers.children) {
-    child.ended_within(settings.duration("timeout"));
+  JoinSpec job = join_spec_of(workers.self, settings);
+  job.while_waiting = [&workers] { require_running(workers.children); };
+  int code = exit_ok;
+  {
+    JoinedWorld world(job);
+    // --isolate passes ranks to its processes in torchrun's variables and is off in them.
+    code = work(world, settings.given("isolate") ? "--isolate" : workers.self.source);
+  }  // left first: the others end once all have left
+  for (IsolatedChild& child : workers.children) {
+    child.process.ended_within(settings.duration("timeout"));
   }
   return code;
 }

@@ -20,13 +20,23 @@ std::vector<int> free_ports(int count);
 /// A new secret for this process and those that it starts.
 void share_new_token();
 
-/// This process's own command without --isolate, with variables ("NAME=VALUE") of its own.
-ChildProcess isolated_child(std::vector<std::string> variables);
+/// A process that was started here, and what it is: "rank 1", "ps 0".
+struct IsolatedChild {
+  std::string name;
+  ChildProcess process;
+};
+/// This process's own command without --isolate, with variables ("NAME=VALUE") of its own. It is
+/// killed when this process ends.
+IsolatedChild isolated_child(const std::string& name, std::vector<std::string> variables);
+/// In a process that isolated_child() has started: sees to that. Else does nothing.
+void end_with_launcher();
+/// Gives up waiting for them: throws TransportError for the first that has ended, and Stopped.
+void require_running(std::vector<IsolatedChild>& children);
 
 /// This process as one of several workers, and those that it has started, which end with it.
 struct TrainingWorkers {
   LaunchedWorker self;
-  std::vector<ChildProcess> children;
+  std::vector<IsolatedChild> children;
 };
 
 /// As launched_here(): nothing if this is the only worker. Throws as it does.

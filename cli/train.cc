@@ -6,6 +6,7 @@
 
 #include "cli/declare.h"
 #include "cli/exit_code.h"
+#include "cli/isolated_tasks.h"
 #include "cli/remote.h"
 #include "cli/settings.h"
 #include "cli/train_options.h"
@@ -43,6 +44,7 @@ void refuse_what_has_no_effect(const Settings& settings) {
 }
 
 int train_command(const Settings& settings) {
+  end_with_launcher();
   if (is_of_one_process(settings) && another_rank_does(settings)) return exit_ok;
   if (asks_for_workload(settings)) return train_workload(settings);
   if (settings.given("topo")) return train_on_network(settings);

@@ -194,10 +194,16 @@ Task task_of(const LaunchedWorker& self, const Settings& settings) {
   return task;
 }
 
-int run_task(const LaunchedWorker& self, const Settings& settings) {
-  const Task task = task_of(self, settings);
+int run_task(const LaunchedWorker& self, const Settings& settings,
+             std::vector<IsolatedChild> children = {}) {
+  Task task = task_of(self, settings);
+  task.run.while_waiting = [&children] { require_running(children); };
   watch_stop_signals();
-  if (task.type == "chief") return run_chief(settings, task);
+  if (task.type == "chief") {
+    const int code = run_chief(settings, task);
+    for (IsolatedChild& child : children) child.process.ended_within(Seconds{10});
+    return code;
+  }
   return task.type == "worker" ? run_worker(settings, task) : run_server(task);
 }
 
@@ -225,19 +231,18 @@ int run_isolated(const Settings& settings) {
       {"worker", std::vector<std::string>(first_worker, first_worker + workers)},
       {"ps", std::vector<std::string>(first_worker + workers, hosts.end())}};
   share_new_token();
-  std::vector<ChildProcess> children;
+  std::vector<IsolatedChild> children;
   for (const auto& [type, count] : {std::pair{"ps", servers}, std::pair{"worker", workers}}) {
     for (int index = 0; index < count; ++index) {
       const nlohmann::json config{{"cluster", cluster},
                                   {"task", {{"type", type}, {"index", index}}}};
-      children.push_back(isolated_child({"TF_CONFIG=" + json_text(config)}));
+      children.push_back(
+          isolated_child(fmt::format("{} {}", type, index), {"TF_CONFIG=" + json_text(config)}));
     }
   }
   LaunchedWorker chief{"--isolate", 0, static_cast<int>(hosts.size()), hosts, hosts[0]};
   chief.servers = servers;
-  const int code = run_task(chief, settings);
-  for (ChildProcess& child : children) child.ended_within(Seconds{10});
-  return code;
+  return run_task(chief, settings, std::move(children));
 }
 
 }  // namespace

@@ -47,6 +47,7 @@ class BackgroundProcess {
     execve(words[0].c_str(), pointers(words).data(), pointers(environment).data());
     _exit(127);
   }
+  pid_t pid() const { return child_; }
   void signal(int number) const { kill(child_, number); }
   /// Its exit code; one that goes on longer than a test may is killed, so that the test fails by
   /// what it expects.

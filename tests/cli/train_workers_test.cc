@@ -2,6 +2,7 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <future>
 #include <thread>
 
@@ -257,6 +258,43 @@ TEST_F(TrainWorkersTest, SigtermOnOneWorkerSavesAfterAStepOnWhichAllAgree) {
   EXPECT_EQ(zero.wait(), 5);
   EXPECT_THAT(folder_.read("log1"), HasSubstr("SIGTERM after step "));
   EXPECT_THAT(folder_.read("log0"), HasSubstr("rank 1 was asked to stop after step "));
+}
+
+/// The first child that a process starts.
+pid_t child_of(pid_t process) {
+  const std::string file = "/proc/" + std::to_string(process) + "/task/" + std::to_string(process);
+  for (int i = 0; i < 20'000; ++i, std::this_thread::sleep_for(1ms)) {
+    pid_t child = -1;
+    if (std::ifstream(file + "/children") >> child) return child;
+  }
+  return -1;
+}
+
+bool still_runs(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string number, name, state;
+  return static_cast<bool>(file >> number >> name >> state) && state != "Z";
+}
+
+TEST_F(TrainWorkersTest, AWorkerOfOursThatEndsBeforeItJoinsIsNamed) {
+  const auto begin = std::chrono::steady_clock::now();
+  const BackgroundProcess launcher(folder_, command({"--isolate", "-T", "60"}), {}, "log");
+  const pid_t child = child_of(launcher.pid());
+  ASSERT_GT(child, 0);
+  kill(child, SIGKILL);
+  EXPECT_EQ(launcher.wait(), 5);
+  EXPECT_THAT(folder_.read("log"), HasSubstr("rank 1 was killed by signal 9"));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 40s);
+}
+
+TEST_F(TrainWorkersTest, WorkersOfOursEndWithThisProcess) {
+  const BackgroundProcess launcher(folder_, command({"--isolate", "-T", "60"}), {}, "log");
+  const pid_t child = child_of(launcher.pid());
+  ASSERT_GT(child, 0);
+  launcher.signal(SIGKILL);
+  EXPECT_EQ(launcher.wait(), 128 + SIGKILL);
+  for (int i = 0; i < 200 && still_runs(child); ++i) std::this_thread::sleep_for(50ms);
+  EXPECT_FALSE(still_runs(child));
 }
 
 TEST_F(TrainWorkersTest, AnEvaluatorFollowsTheCheckpointsToTheLast) {
