@@ -22,6 +22,13 @@ void write_output(const std::string& path, const std::function<void(std::ostream
   file.commit();
 }
 
+void require_writable(const Settings& settings, std::initializer_list<const char*> options) {
+  for (const char* option : options) {
+    const std::string& path = settings.text(option);
+    if (!path.empty() && path != "-") require_writable(path);
+  }
+}
+
 std::vector<OptionRow> file_rows(const char* group, FormatsOf what) {
   std::vector<OptionRow> rows;
   for (const ReportFormat& format : report_formats()) {

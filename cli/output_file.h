@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <iosfwd>
 #include <string>
 #include <vector>
@@ -13,6 +14,10 @@ namespace collbench {
 /// Hands `writer` the file `path`, or standard output if that is "-"; does nothing if it is
 /// empty. Throws as OutputFile does (core/output_file.h).
 void write_output(const std::string& path, const std::function<void(std::ostream&)>& writer);
+
+/// Throws Unavailable where a file that one of these options names surely cannot be written: before
+/// the long work whose results go there.
+void require_writable(const Settings& settings, std::initializer_list<const char*> options);
 
 enum class FormatsOf { records_and_comparisons, comparisons };
 

@@ -109,6 +109,9 @@ std::vector<int> devices_of(const Settings& settings) {
             fmt::format("{}: '{}' is no device here; those are cpu:0, cpu:1, ..", label, name));
     const long last = sysconf(_SC_NPROCESSORS_CONF) - 1;
     const auto core = static_cast<int>(parse_count(label, name.substr(4), 0, last));
+    require(
+        std::ranges::find(usable_core_sites(), core, &CoreSite::cpu) != usable_core_sites().end(),
+        fmt::format("{}: this process may not run on {}", label, name));
     require(std::find(cores.begin(), cores.end(), core) == cores.end(),
             fmt::format("{}: No duplicates allowed in `devices` argument: {}", label,
                         fmt::join(names, ", ")));

@@ -197,6 +197,7 @@ void write_curve(std::ostream& out, const NetworkRun& run) {
 std::span<const OptionRow> network_option_rows() { return training_network_rows; }
 
 int train_on_network(const Settings& settings) {
+  require_writable(settings, {"json", "curve", "trace"});
   const TrainingPlan plan = plan_of(settings);
   const Samples samples = samples_of(settings, plan);
   const NetworkRun run = train(settings, plan, samples);

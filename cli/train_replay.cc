@@ -106,6 +106,7 @@ void replay_as_one_of(JoinedWorld& world, const Settings& settings) {
   ReplayedWorkload replay;
   WorldSpec spec;
   together(world.rendezvous(), [&] {
+    if (world.rank() == 0) require_writable(settings, {"json"});
     replay = replay_of(settings, world.ranks());
     spec = gradient_world(settings.text("algo"), world.backend(), world.ranks(),
                           world.processors_of_rank_0(), replay.plan.sharding);
@@ -127,6 +128,7 @@ void replay_as_one_of(JoinedWorld& world, const Settings& settings) {
 /// On threads of this process.
 void replay_here(const Settings& settings) {
   require_backend(settings, usual_backend(), "replayed threads");
+  require_writable(settings, {"json"});
   const auto workers = settings.count("workers", 1, 512);
   const ReplayedWorkload replay = replay_of(settings, workers);
   const WorldSpec spec = gradient_world(settings.text("algo"), usual_backend(), workers,
@@ -162,6 +164,7 @@ int train_replay(const Settings& settings) {
 int write_profile(const Settings& settings) {
   require(!settings.given("workload"),
           fmt::format("{} times a model: give --model, not --workload", settings.label("profile")));
+  require_writable(settings, {"profile"});
   const TrainingPlan plan = plan_of(settings);
   const int workers = settings.count("workers", 1, 512);
   const Workload workload =

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/exit_code.h"
+#include "cli/output_file.h"
 #include "core/error.h"
 #include "core/stop_request.h"
 
@@ -44,11 +45,13 @@ TrainSession::TrainSession(const Settings& settings, const TrainingPlan& plan, b
             fmt::format("{} needs --checkpoint FOLDER", settings.label(name)));
   }
   if (!chief) return;
+  require_writable(settings, {"json", "trace"});
   const auto latest = CheckpointFolder(folder_).latest();
   require(folder_.empty() || settings.flag("resume") || !latest,
           fmt::format("{}: the folder holds checkpoints of another run, up to '{}'; --resume goes "
                       "on from it, another folder begins anew",
                       settings.label("checkpoint"), latest.value_or("")));
+  if (!folder_.empty()) lock_ = CheckpointFolder(folder_).lock();
   if (settings.given("tensorboard")) {
     events_ = std::make_unique<EventFile>(settings.text("tensorboard"));
   }

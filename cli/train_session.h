@@ -18,8 +18,8 @@ namespace collbench {
 class TrainSession {
  public:
   /// Throws InvalidArgument for options that contradict each other or a folder that holds another
-  /// run's checkpoints, Unavailable for an event file that cannot be written. Only the chief
-  /// touches files.
+  /// run's checkpoints or is another one's now, Unavailable for files that cannot be written. Only
+  /// the chief touches files.
   TrainSession(const Settings& settings, const TrainingPlan& plan, bool chief);
 
   /// Checkpoints are of these samples: those of others are refused. Call before the next two.
@@ -47,6 +47,7 @@ class TrainSession {
   bool chief_;
   ProgressLine line_;
   std::string folder_;
+  Descriptor lock_;  // of the folder
   std::optional<TrainingState> start_;
   std::unique_ptr<EventFile> events_;
   std::int64_t steps_per_epoch_ = 1;

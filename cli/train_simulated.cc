@@ -361,6 +361,7 @@ int train_workload(const Settings& settings) {
   }
   if (settings.given("profile")) return write_profile(settings);
   if (!settings.given("topo")) return train_replay(settings);
+  require_writable(settings, {"json", "trace"});
   const PlayedStep played = play(settings);
   if (settings.text("json") != "-") print(settings, played);
   write_output(settings.text("trace"), [&](std::ostream& out) {

@@ -1,6 +1,7 @@
 #include "training/checkpoint.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <deque>
 #include <filesystem>
@@ -8,8 +9,10 @@
 #include <span>
 #include <vector>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/file.h>
 
 #include "core/crc32c.h"
 #include "core/error.h"
@@ -239,6 +242,15 @@ TrainingState decode_checkpoint(std::string_view text, const TrainingPlan& plan,
 
 CheckpointFolder::CheckpointFolder(std::string path, int keep)
     : path_(std::move(path)), keep_(keep) {}
+
+Descriptor CheckpointFolder::lock() const {
+  make_folder(path_);
+  Descriptor folder(open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const bool is_taken = folder.number() >= 0 && flock(folder.number(), LOCK_EX | LOCK_NB) != 0 &&
+                        errno == EWOULDBLOCK;
+  require(!is_taken, fmt::format("another training writes to the folder '{}'", path_));
+  return folder;
+}
 
 void CheckpointFolder::save(std::string_view file, std::int64_t step) const {
   make_folder(path_);

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/descriptor.h"
 #include "training/replica.h"
 #include "training/training_state.h"
 
@@ -33,6 +34,10 @@ class CheckpointFolder {
   /// The latest `keep` files stay.
   explicit CheckpointFolder(std::string path, int keep = 3);
 
+  /// Keeps other trainings out until it is closed: one would remove what another one is writing.
+  /// Makes the folder if need be. Throws InvalidArgument if another process has it; Unavailable as
+  /// save(). A file system without locks keeps none out.
+  Descriptor lock() const;
   /// Makes the folder if need be. Throws Unavailable if it or a file cannot be
   /// written, Error if the disk is full; both name it.
   void save(std::string_view file, std::int64_t step) const;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -180,13 +181,18 @@ TEST_F(TrainTest, RefusesWhatItCannotDo) {
     const CommandOutcome outcome = run(arguments);
     EXPECT_EQ(outcome.code, code);
     EXPECT_EQ(outcome.out, "");
-    EXPECT_THAT(outcome.err, HasSubstr(text));
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr(text), Not(HasSubstr("shows what can be used"))));
   };
   refuses({"--batch", "10", "--workers", "4"}, 2,
           "The `global_batch_size` 10 is not divisible by `num_replicas_in_sync` 4");
   refuses({"--model", "mnist-cn"}, 2, "Did you mean 'mnist-cnn'?");
   refuses({"--strategy", "mirored"}, 2, "unknown strategy 'mirored'. Did you mean 'mirrored'?");
   refuses({"--data", "nowhere"}, 4, "there is no folder 'nowhere'");
+  for (const char* network : {"", "ring:2"}) {
+    std::vector<std::string> words = {"--json", "nowhere/out.json"};
+    if (*network != '\0') words.insert(words.end(), {"--topo", network});
+    refuses(words, 4, "cannot write 'nowhere/out.json': No such file or directory");
+  }
   refuses({"--lr", "0"}, 2, "above 0, not 0");
   refuses({"--strategy", "central-storage", "--algo", "ring"}, 2, "sums on one device");
   refuses({"--trace", "steps.json", "--workers", "2"}, 2,
@@ -205,6 +211,23 @@ TEST_F(TrainTest, RefusesWhatItCannotDo) {
   refuses({"--wrokers", "2"}, 2, "--workers");
   refuses({"-T", "-1"}, 2, "--timeout must be above 0");
   refuses({"--devices", "cpu:99999"}, 2, "--devices must be at most");
+}
+
+TEST_F(TrainTest, ReplicasStayOnTheCoresThatTheProcessHas) {
+  if (is_missing("taskset") || std::thread::hardware_concurrency() < 2) GTEST_SKIP();
+  const CommandOutcome outcome = invoke_program(
+      folder_, "taskset", {"-c", "0", COLLBENCH_BINARY, "train", "--devices", "cpu:0,cpu:1"});
+  EXPECT_EQ(outcome.code, 2) << outcome.out;
+  EXPECT_THAT(outcome.err, HasSubstr("--devices: this process may not run on cpu:1"));
+}
+
+TEST_F(TrainTest, AFileThatMayNotGrowIsNamed) {
+  const CommandOutcome outcome =
+      invoke_program(folder_, "sh",
+                     {"-c", "ulimit -f 100; exec \"$0\" train --steps 2 --epochs 1 --checkpoint ck",
+                      COLLBENCH_BINARY});
+  EXPECT_EQ(outcome.code, 5) << outcome.out;
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("could not write 'ck/step-"), HasSubstr("too large")));
 }
 
 TEST_F(TrainTest, ADamagedCheckpointIsRefusedAndTheWholeOneBeforeItIsNamed) {

@@ -111,6 +111,16 @@ TEST_F(CheckpointTest, TheLatestFileIsFoundAndOldOnesGo) {
   EXPECT_EQ(files, 2) << "and nothing half-written";
 }
 
+TEST_F(CheckpointTest, OneTrainingAtATimeHasAFolder) {
+  const CheckpointFolder folder(path_ + "/taken");
+  {
+    const Descriptor lock = folder.lock();
+    EXPECT_THAT([&] { folder.lock(); },
+                ThrowsMessage<InvalidArgument>(HasSubstr("another training writes to the folder")));
+  }
+  folder.lock();
+}
+
 TEST_F(CheckpointTest, WhatAKilledProcessLeftMakesRoomBeforeTheNextIsWritten) {
   const std::string left = path_ + "/.step-000000009.safetensors.unfinished.1.2";
   std::ofstream(left) << "half";
