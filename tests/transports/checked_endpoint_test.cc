@@ -84,6 +84,17 @@ TEST(CheckedEndpointTest, LostCutRepeatedAndSwappedMessagesNameTheSender) {
   }
 }
 
+TEST(CheckedEndpointTest, AMessageHeldForAnotherOneThatNeverComesHasStruckNothing) {
+  std::string before;  // so that the bit is of this test only
+  for (int i = 0; i < 40; ++i) before += "drop:message=1000000,";
+  const auto has_struck = [] { return (faults_struck() >> 40 & 1) != 0; };
+  const std::string alone = before + "reorder:rank=1:message=0";
+  EXPECT_EQ(outcome(2, {alone, false, "recursive-doubling"}), "right");
+  EXPECT_FALSE(has_struck());
+  outcome(3, {before + "reorder:rank=1:message=2", true});
+  EXPECT_TRUE(has_struck());
+}
+
 TEST(CheckedEndpointTest, AMessageOfAnotherSizeIsRefusedEvenWithoutThem) {
   EXPECT_THAT(outcome(2, {"truncate:rank=1:message=1"}),
               testing::MatchesRegex(

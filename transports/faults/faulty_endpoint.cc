@@ -39,7 +39,10 @@ class FaultyEndpoint final : public WrappedEndpoint {
     if (fault != nullptr) return send_damaged(*fault, to, from);
     const bool frame = sent_[static_cast<std::size_t>(to)] % messages_ != 0;
     const Ticket ticket = endpoint_->send(to, from);
-    if (!frame && held_.contains(to)) release(to);
+    if (!frame && held_.contains(to)) {
+      held_.at(to).fault->note_struck();  // only now: a held message may find no other to swap with
+      release(to);
+    }
     return ticket;
   }
 
@@ -87,6 +90,7 @@ class FaultyEndpoint final : public WrappedEndpoint {
   struct Held {
     Ticket ticket;
     Region region;
+    const InjectedFault* fault;
   };
   static constexpr Ticket special_mark = Ticket{1} << 62;  // no endpoint's tickets have this bit
   // The fault that applies to the next message of a pair, if any. All faults draw, so that each
@@ -124,7 +128,7 @@ class FaultyEndpoint final : public WrappedEndpoint {
         return special({endpoint_->send(to, from.part(0, from.count / 2))});
       case Kind::reorder: {
         const Ticket ticket = special({});
-        held_[to] = {ticket, from};
+        held_[to] = {ticket, from, &fault};
         return ticket;
       }
       case Kind::kill:

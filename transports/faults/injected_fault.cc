@@ -109,8 +109,12 @@ bool InjectedFault::strikes(std::int64_t number, std::mt19937_64& engine) const 
   if (number != message && (period == 0 || (number - message) % period != 0)) return false;
   constexpr double range = 18446744073709551616.0;  // 2^64
   const bool now = chance >= 1 || static_cast<double>(engine()) < chance * range;
-  if (now) struck.fetch_or(std::int64_t{1} << std::min(place, 63), std::memory_order_relaxed);
+  if (now && kind != Kind::reorder) note_struck();
   return now;
+}
+
+void InjectedFault::note_struck() const {
+  struck.fetch_or(std::int64_t{1} << std::min(place, 63), std::memory_order_relaxed);
 }
 
 std::int64_t faults_struck() { return struck.load(std::memory_order_relaxed); }

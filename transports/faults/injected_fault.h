@@ -55,6 +55,9 @@ struct InjectedFault {
   bool applies_to(Rank from, Rank receiver, std::int64_t number, std::mt19937_64& engine) const;
   /// Whether it makes the rank late for its all-reduce of that number; draws likewise.
   bool delays_arrival(Rank late_rank, std::int64_t number, std::mt19937_64& engine) const;
+  /// Notes that it has struck (faults_struck()): what strikes() does but for a reordered message,
+  /// which has yet to meet another one.
+  void note_struck() const;
 
  private:
   bool strikes(std::int64_t number, std::mt19937_64& engine) const;
