@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "algorithms/earliest_rounds.h"
+#include "algorithms/exchange/msccl_order.h"
 #include "algorithms/exchange/msccl_program.h"
 #include "algorithms/exchange/msccl_xml.h"
 #include "algorithms/resolve.h"
@@ -24,6 +25,7 @@ struct ImportedMessage {
   Rank to = 0;
   Chunks chunks;
   bool reduces = false;
+  int sent_at = -1;  // step of the run
 };
 
 // What rounds are to keep of a program, as far as there are such.
@@ -40,7 +42,7 @@ class Run {
     for (Rank gpu = 0; gpu < static_cast<Rank>(program.gpus.size()); ++gpu) {
       state_.emplace_back();
       const std::vector<MscclBlock>& blocks = program.gpus[gpu].blocks;
-      state_.back().done.resize(blocks.size(), 0);
+      state_.back().done.resize(blocks.size());
       state_.back().waiting.resize(blocks.size());
       for (std::size_t b = 0; b < blocks.size(); ++b) ready_.emplace_back(gpu, static_cast<int>(b));
     }
@@ -55,6 +57,7 @@ class Run {
   const std::vector<ImportedMessage>& messages() const { return messages_; }
   const std::vector<int>& received() const { return received_; }
   const std::vector<Precedence>& precedences() const { return precedences_; }
+  const std::vector<MscclDone>& steps() const { return steps_; }
 
  private:
   struct History {
@@ -62,7 +65,7 @@ class Run {
     std::vector<int> read;  // the messages sent from it since
   };
   struct GpuState {
-    std::vector<std::size_t> done;  // steps done, of each block
+    std::vector<std::vector<int>> done;  // of each block: where its steps are in the run
     // Blocks waiting until this one has done so many steps.
     std::vector<std::vector<std::pair<std::size_t, int>>> waiting;
     std::map<int, History> chunks;
@@ -80,25 +83,35 @@ class Run {
   void advance(Rank gpu, int block) {
     const MscclBlock& program = program_.gpus[gpu].blocks[block];
     GpuState& state = state_[gpu];
-    while (state.done[block] < program.steps.size()) {
-      const MscclStep& step = program.steps[state.done[block]];
+    while (state.done[block].size() < program.steps.size()) {
+      const MscclStep& step = program.steps[state.done[block].size()];
       if (step.wait_block >= 0) {
         const auto needed = static_cast<std::size_t>(step.wait_step) + 1;
-        if (state.done[step.wait_block] < needed) {
+        if (state.done[step.wait_block].size() < needed) {
           state.waiting[step.wait_block].emplace_back(needed, block);
           return;
         }
       }
       if (step.receives && !receive(gpu, block, step)) return;
       if (step.sends) send(gpu, program, step);
-      ++state.done[block];
+      record(gpu, block, step);
       wake(gpu, block);
     }
   }
 
+  void record(Rank gpu, int block, const MscclStep& step) {
+    std::vector<std::vector<int>>& done = state_[gpu].done;
+    MscclDone now{gpu, block, static_cast<int>(done[block].size())};
+    if (now.step > 0) now.after[0] = done[block].back();
+    if (step.wait_block >= 0) now.after[1] = done[step.wait_block][step.wait_step];
+    if (step.receives) now.after[2] = messages_[received_.back()].sent_at;
+    done[block].push_back(static_cast<int>(steps_.size()));
+    steps_.push_back(now);
+  }
+
   void wake(Rank gpu, int block) {
     auto& waiting = state_[gpu].waiting[block];
-    const std::size_t done = state_[gpu].done[block];
+    const std::size_t done = state_[gpu].done[block].size();
     for (std::size_t i = 0; i < waiting.size();) {
       if (waiting[i].first > done) {
         ++i;
@@ -112,7 +125,7 @@ class Run {
 
   void send(Rank gpu, const MscclBlock& block, const MscclStep& step) {
     const auto message = static_cast<int>(messages_.size());
-    messages_.push_back({gpu, block.send, step.chunks, false});
+    messages_.push_back({gpu, block.send, step.chunks, false, static_cast<int>(steps_.size())});
     for (int c = step.chunks.first; c < step.chunks.first + step.chunks.count; ++c) {
       History& history = state_[gpu].chunks[c];
       if (history.written >= 0) precede(history.written, message, 1);
@@ -136,7 +149,7 @@ class Run {
     from.messages.pop_front();
     ImportedMessage& message = messages_[id];
     require(message.chunks == step.chunks,
-            "MSCCL XML: " + msccl_place(gpu, program, state_[gpu].done[block]) +
+            "MSCCL XML: " + msccl_place(gpu, program, state_[gpu].done[block].size()) +
                 " receives at offset " + std::to_string(step.chunks.first) + " (cnt " +
                 std::to_string(step.chunks.count) + ") what gpu " + std::to_string(message.from) +
                 " sends from offset " + std::to_string(message.chunks.first) + " (cnt " +
@@ -174,7 +187,7 @@ class Run {
     for (Rank gpu = 0; gpu < static_cast<Rank>(state_.size()); ++gpu) {
       const std::vector<MscclBlock>& blocks = program_.gpus[gpu].blocks;
       for (std::size_t b = 0; b < blocks.size(); ++b) {
-        const std::size_t done = state_[gpu].done[b];
+        const std::size_t done = state_[gpu].done[b].size();
         require(done == blocks[b].steps.size(), "MSCCL XML: " + msccl_place(gpu, blocks[b], done) +
                                                     " waits for ever: for a step or message that "
                                                     "never comes");
@@ -193,6 +206,7 @@ class Run {
   std::vector<ImportedMessage> messages_;  // in the order sent
   std::vector<int> received_;              // in the order received
   std::vector<Precedence> precedences_;
+  std::vector<MscclDone> steps_;
 };
 
 struct TimedOp {
@@ -288,6 +302,7 @@ std::optional<Imported> in_sound_rounds(const MscclProgram& program, CollectiveK
 Schedule from_msccl_xml(std::string_view xml, CollectiveKind kind) {
   constexpr double worth_rounds = 0.8;
   const MscclProgram program = read_msccl_program(xml, kind);
+  check_order(program, Run(program, {.long_folds = true, .in_order = false}).steps(), kind);
   std::optional<Imported> imported = in_sound_rounds(program, kind, false);
   require(imported.has_value(),
           "MSCCL XML: the messages cannot be put into rounds: some ranks exchange chunks in place "

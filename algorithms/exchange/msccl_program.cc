@@ -1,5 +1,6 @@
 #include "algorithms/exchange/msccl_program.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -128,6 +129,7 @@ class MscclReader {
     if (step.sends || step.receives) read_chunks(node, rank, type, step);
     step.wait_block = number(node, "depid", -1, most_ranks);
     step.wait_step = number(node, "deps", -1, INT32_MAX);
+    step.tells_waiters = node.attribute("hasdep") && number(node, "hasdep", 0, 1) == 1;
     block.steps.push_back(step);
   }
 
@@ -139,6 +141,7 @@ class MscclReader {
     step.receives = type != "s";
     step.reduces = type.starts_with("rr");
     step.sends = type.ends_with("s");
+    step.stores = step.receives && type != "rrs";
     if (type != "s" && type != "r" && type != "rrc" && type != "rcs" && type != "rrs" &&
         type != "rrcs") {
       fail("type must be s, r, rrc, rcs, rrs, rrcs or nop, not '" + type + "'");
@@ -149,12 +152,10 @@ class MscclReader {
   // with both must name the same, since there is one buffer.
   void read_chunks(pugi::xml_node node, Rank rank, const std::string& type, MscclStep& step) {
     const bool has_source = type == "s" || step.reduces;
-    const bool has_target = type == "r" || type == "rcs" || type == "rrc" || type == "rrcs";
     step.chunks.count = number(node, "cnt", 1, program_.chunks);
-    const int last = program_.chunks - step.chunks.count;
-    if (has_source) step.chunks.first = offset(node, rank, "src", last);
-    if (has_target) {
-      const int target = offset(node, rank, "dst", last);
+    if (has_source) step.chunks.first = offset(node, rank, "src", step.chunks.count);
+    if (step.stores) {
+      const int target = offset(node, rank, "dst", step.chunks.count);
       if (has_source && target != step.chunks.first) {
         fail("srcoff and dstoff must be equal in type " + type);
       }
@@ -165,7 +166,7 @@ class MscclReader {
   }
 
   // In the vector: the smaller buffer of a half is the rank's share of the larger one.
-  int offset(pugi::xml_node node, Rank rank, const std::string& end, int last) const {
+  int offset(pugi::xml_node node, Rank rank, const std::string& end, int count) const {
     const std::string name = end + "buf";
     const std::string buffer = node.attribute(name.c_str()).value();
     if (buffer == "s") fail(name + " is scratch, which schedules do not have");
@@ -175,8 +176,14 @@ class MscclReader {
     const bool is_share = (kind_ == CollectiveKind::all_gather && buffer == "i") ||
                           (kind_ == CollectiveKind::reduce_scatter && buffer == "o");
     const int begin = is_share ? rank * share_ : 0;
-    const int most = is_share ? last - (program_.chunks - share_) : last;
-    return begin + number(node, (end + "off").c_str(), 0, most);
+    int size = is_share ? share_ : program_.chunks;
+    const pugi::xml_node gpu = node.parent().parent();
+    const std::string declared = buffer + "_chunks";
+    if (gpu.attribute(declared.c_str()))
+      size = std::min(size, number(gpu, declared.c_str(), 0, most_chunks));
+    if (count > size)
+      fail(fmt::format("cnt is {}, but buffer {} has {} chunks", count, buffer, size));
+    return begin + number(node, (end + "off").c_str(), 0, size - count);
   }
 
   void resolve_waits(Rank rank, MscclGpu& gpu, const std::map<int, int>& index_of_id) {
@@ -187,10 +194,15 @@ class MscclReader {
         at_ = msccl_place(rank, block, i);
         const auto found = index_of_id.find(step.wait_block);
         if (found == index_of_id.end()) fail("depid names a tb that this gpu does not have");
-        const std::size_t steps = gpu.blocks[found->second].steps.size();
+        const std::vector<MscclStep>& others = gpu.blocks[found->second].steps;
+        const std::size_t steps = others.size();
         if (step.wait_step < 0 || static_cast<std::size_t>(step.wait_step) >= steps) {
           fail("deps must name one of the " + std::to_string(steps) + " steps of tb " +
                std::to_string(step.wait_block) + ", not " + std::to_string(step.wait_step));
+        }
+        if (!others[step.wait_step].tells_waiters) {
+          fail(fmt::format("step {} of tb {}, for which it waits, must have hasdep=\"1\"",
+                           step.wait_step, step.wait_block));
         }
         step.wait_block = found->second;
       }

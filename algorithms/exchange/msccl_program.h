@@ -13,9 +13,11 @@ namespace collbench {
 struct MscclStep {
   bool receives = false;
   bool reduces = false;
-  bool sends = false;   // after receiving, if both
-  Chunks chunks;        // of the local vector; empty for "nop"
-  int wait_block = -1;  // index into MscclGpu::blocks, -1 for none
+  bool sends = false;          // after receiving, if both
+  bool stores = false;         // what it receives, or adds up; "rrs" only sends it
+  bool tells_waiters = false;  // hasdep: steps of other blocks may wait for it
+  Chunks chunks;               // of the local vector; none for "nop"
+  int wait_block = -1;         // index into MscclGpu::blocks, -1 for none
   int wait_step = -1;
 };
 

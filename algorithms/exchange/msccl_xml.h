@@ -29,8 +29,9 @@ int msccl_steps(const Schedule& schedule);
 
 /// Reads one of these in place, without scratch buffers, whose messages keep their offset, and puts
 /// its steps into the earliest rounds their data allow. Offsets in the smaller buffer of a half
-/// count from the rank's share. A "rrs" step also stores its sum. Checks form, matching and
-/// progress, not that it is what `kind` asks for: see verify(). Throws InvalidArgument naming the
+/// count from the rank's share. Checks form, matching, progress and that every run does the same
+/// (msccl_order.h), not that it is what `kind` asks for: see verify(). A "rrs" step becomes one
+/// that also stores its sum, so what it leaves may not be used. Throws InvalidArgument naming the
 /// element and what would be right.
 Schedule from_msccl_xml(std::string_view xml, CollectiveKind kind = CollectiveKind::all_reduce);
 
