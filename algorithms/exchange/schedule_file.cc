@@ -29,8 +29,8 @@ ProvedFile read_proved(const AlgorithmSpec& spec, CollectiveKind kind) {
   const Schedule schedule = read();
   const Verification proof = verify(schedule, {kind});
   if (!proof.ok()) {
-    throw InvalidArgument(path->second + ": no " + std::string(to_string(kind)) + ": " +
-                          proof.violations.front().what);
+    throw WrongResult(path->second + ": no " + std::string(to_string(kind)) + ": " +
+                      proof.violations.front().what);
   }
   return {schedule.named(to_string(spec)), proof.replica_consistent};
 }

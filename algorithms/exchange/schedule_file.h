@@ -8,7 +8,8 @@ namespace collbench {
 
 /// The row of `file`. What it needs and promises depends on the file, so it is in no list of all
 /// algorithms. A program is read, and proved to be what is asked for, each time that it is made;
-/// one that is not, or is for another number of ranks, is refused (InvalidArgument, with the path).
+/// WrongResult says why one is not, and InvalidArgument why it cannot be read or is for another
+/// number of ranks, both with the path.
 /// Every machine of a run reads its own file: they must be equal.
 const AlgorithmInfo& schedule_file();
 

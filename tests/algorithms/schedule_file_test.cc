@@ -85,7 +85,8 @@ TEST_F(ScheduleFile, AProgramThatIsNoAllReduceIsRefused) {
     <gpu id="1" i_chunks="1" o_chunks="0" s_chunks="0">
       <tb id="0" send="0" recv="-1" chan="0"><step s="0" type="s" srcbuf="i" srcoff="0"
         dstbuf="i" dstoff="0" cnt="1" depid="-1" deps="-1" hasdep="0"/></tb></gpu></algo>)");
-  EXPECT_THAT(refusal_of_file(spec, 2), AllOf(HasSubstr(path_), HasSubstr("no all-reduce: ")));
+  EXPECT_THAT(refusal<WrongResult>([&] { make_schedule(spec, 2); }),
+              AllOf(HasSubstr(path_), HasSubstr("no all-reduce: ")));
 }
 
 TEST_F(ScheduleFile, WhatCannotBeReadIsRefusedByItsPath) {
