@@ -54,12 +54,12 @@ class HalvesReader {
     if (splits) return;
     std::string able;
     for (const AlgorithmInfo& info : algorithms()) {
-      if (!info.has_shares) continue;
+      if (!info.has_shares || info.name == schedule_.name()) continue;
       able += (able.empty() ? "" : ", ") + std::string(info.name);
     }
     throw InvalidArgument(schedule_.name() + " of " + std::to_string(schedule_.ranks()) +
                           " ranks is not a reduce-scatter into equal shares followed by an "
-                          "all-gather; these are, where ranks and options allow it: " +
+                          "all-gather; others are, where ranks and options allow it: " +
                           able);
   }
 

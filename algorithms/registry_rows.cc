@@ -37,6 +37,13 @@ bool has_grid(const AlgorithmSpec& spec) {
   return false;
 }
 
+std::vector<int> grid_of(const AlgorithmSpec& spec, int ranks) {
+  require(std::has_single_bit(static_cast<unsigned>(ranks)),
+          fmt::format("{}: with option dims the ranks must be a power of two, not {}", spec.name,
+                      ranks));
+  return dims_option(spec, "dims", ranks);
+}
+
 int segments_of(const AlgorithmSpec& spec) {
   return int_option(spec, "segments", 8, 1, most_segments);
 }
@@ -136,7 +143,7 @@ std::vector<AlgorithmInfo> simple_rows() {
        "Thakur, Rabenseifner, Gropp 2005",
        [](int n, const AlgorithmSpec& spec) {
          if (!has_grid(spec)) return recursive_doubling(n);
-         return recursive_doubling(dims_option(spec, "dims", n), tracks_of(spec));
+         return recursive_doubling(grid_of(spec, n), tracks_of(spec));
        },
        {grid_option, streams_option}}};
 }
@@ -153,7 +160,7 @@ std::vector<AlgorithmInfo> shard_rows() {
                                                      ? DistanceOrder::near
                                                      : DistanceOrder::far;
                      if (!has_grid(spec)) return halving_doubling(n, order);
-                     return halving_doubling(dims_option(spec, "dims", n), tracks_of(spec), order);
+                     return halving_doubling(grid_of(spec, n), tracks_of(spec), order);
                    },
                    {{"order", "near", "near or far: distance of the first, largest exchange"},
                     grid_option,
@@ -232,7 +239,7 @@ std::vector<AlgorithmInfo> grid_rows() {
                    [](int n, const AlgorithmSpec& spec) {
                      const bool latency = flag_option(spec, "latency");
                      if (!has_grid(spec)) return swing(n, latency);
-                     return swing(dims_option(spec, "dims", n), tracks_of(spec), latency);
+                     return swing(grid_of(spec, n), tracks_of(spec), latency);
                    },
                    {{"latency", "", "whole vectors in log2 n rounds; ranks may differ in rounding"},
                     grid_option,
@@ -267,7 +274,8 @@ std::vector<AlgorithmInfo> tree_rows() {
                      return pat(n, int_option(spec, "aggregation", most, 1, most));
                    },
                    {{"aggregation", "auto",
-                     "shards that travel together, a power of two; auto is half of the ranks"}}})};
+                     "shards that travel together, a power of two; auto is half of the "
+                     "ranks, rounded up to one"}}})};
 }
 
 std::vector<AlgorithmInfo> collecting_rows() {

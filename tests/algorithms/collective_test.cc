@@ -215,7 +215,7 @@ TEST(Halves, RefuseRanksThatOwnNothing) {
       refusal([] { reduce_scatter_half(make_schedule("halving-doubling", 6)); });
   EXPECT_THAT(refused, HasSubstr("halving-doubling of 6 ranks is not a reduce-scatter into"));
   for (const AlgorithmInfo& info : algorithms()) {
-    if (!info.has_shares) continue;
+    if (!info.has_shares || info.name == "halving-doubling") continue;
     EXPECT_THAT(refused, testing::ContainsRegex("(: |, )" + std::string(info.name) + "(,|$)"));
   }
 }

@@ -13,6 +13,7 @@
 namespace collbench {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 std::string refusal_of_spec(const std::string& spec, int ranks) {
@@ -80,6 +81,15 @@ TEST(Registry, SuggestsTheNearestNameAndOption) {
 TEST(Registry, RefusesImpossibleCombinationsSayingWhatWouldFit) {
   EXPECT_THAT(refusal_of_spec("torus:dims=3x3", 8),
               HasSubstr("dims=3x3 makes 9 ranks, not 8; 2x4 would"));
+  for (const char* name : {"swing", "recursive-doubling", "halving-doubling"}) {
+    EXPECT_THAT(refusal_of_spec(std::string(name) + ":dims=2x4", 6),
+                HasSubstr("with option dims the ranks must be a power of two, not 6"));
+  }
+  EXPECT_THAT(
+      refusal([] {
+        make_schedule({"halving-doubling", {}}, 3, Bytes{0}, {CollectiveKind::reduce_scatter});
+      }),
+      AllOf(HasSubstr("others are"), HasSubstr("ring, circulant, direct")));
   EXPECT_THAT(refusal_of_spec("swing", 6), HasSubstr("possible are 4 and 8"));
   EXPECT_THAT(refusal_of_spec("ring", 0), HasSubstr("ranks must be at least 1, not 0"));
   EXPECT_THAT(refusal_of_spec("ring:bidirectional:pincer", 4),
