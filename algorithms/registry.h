@@ -4,7 +4,7 @@
 // an all-gather, a reduction to one rank and a broadcast), its halves are those collectives.
 //
 // A name with options is written NAME[:KEY[=VALUE]]..., as in "ring", "ring:segments=4" or
-// "torus:dims=4x4:pincer". Adding an algorithm is its file and one row in registry.cc.
+// "torus:dims=4x4:pincer". Adding an algorithm is its file and one row in registry_rows.cc.
 #pragma once
 
 #include <map>
