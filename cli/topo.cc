@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "bench/measure/gpu_machine.h"
 #include "cli/declare.h"
@@ -48,8 +49,11 @@ int list_machines(const Settings& /*settings*/) {
 std::string layout_text(const Layout& layout) {
   std::string text;
   for (std::size_t i = 0; i < layout.dims.size(); ++i) {
-    const bool wraps = i < layout.wraps.size() && layout.wraps[i];
-    text += fmt::format("{}{}{}", i == 0 ? "" : " x ", layout.dims[i], wraps ? " closed" : "");
+    const bool has_ends = i < layout.wraps.size();
+    text += fmt::format("{}{}{}", i == 0 ? "" : " x ", layout.dims[i],
+                        !has_ends         ? ""
+                        : layout.wraps[i] ? " closed"
+                                          : " open");
   }
   switch (layout.kind) {
     case Layout::Kind::flat:
@@ -137,9 +141,17 @@ void print_costs(const Costs& costs) {
 
 void print_bounds(const Topology& topology) {
   if (const auto width = bisection(topology)) {
-    std::cout << fmt::format("bisection  {} each way\n", to_string(*width));
+    const std::string forth = to_string(width->forth);
+    const std::string back = to_string(width->back);
+    std::cout << (forth == back
+                      ? fmt::format("bisection  {} each way\n", forth)
+                      : fmt::format("bisection  {} from the first half of the hosts to the second, "
+                                    "{} back\n",
+                                    forth, back));
   } else if (topology.hosts() > 1) {
-    std::cout << "bisection  not computed for so many links\n";
+    std::cout << (links_join_routes(topology)
+                      ? "bisection  not computed for so many links\n"
+                      : "bisection  not computed: routes are stated, not what their links join\n");
   }
   if (const auto ring = ring_bound(topology)) {
     std::cout << fmt::format("ring bound {} per host in their order, {} per step\n",
@@ -174,9 +186,15 @@ int validate_file(const Settings& settings) {
 int convert_file(const Settings& settings) {
   const std::string& to = settings.one_of("to", {"toml", "simgrid", "dot", "svg"});
   const Machine read = load(settings);
+  const std::vector<std::string> lost = names_of_costs(read.costs);
+  if (to == "simgrid" && !lost.empty()) {
+    std::cerr << fmt::format(
+        "collbench: warning: a SimGrid platform has no costs beyond those of links; left out: {}\n",
+        fmt::join(lost, ", "));
+  }
   write_output(settings.text("output"), [&](std::ostream& out) {
     if (to == "toml") out << to_toml(read);
-    if (to == "simgrid") out << to_simgrid_xml(read.topology);
+    if (to == "simgrid") out << to_simgrid_xml(read);
     if (to == "dot") out << to_dot(read.topology);
     if (to == "svg") out << svg_of(to_grouped_dot(read.topology));
   });

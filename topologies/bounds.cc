@@ -58,35 +58,51 @@ bool is_in_first_half(const Topology& topology, CutAxis axis, Host host) {
   return place * (topology.hosts() / axis.length) + beside < topology.hosts() / 2;
 }
 
-/// What the links across the middle of the axis carry; every vertex is a host.
-double capacity_across(const Topology& topology, CutAxis axis) {
-  double across = 0;
+/// A link between two vertices.
+struct CutLink {
+  Vertex from = 0;
+  Vertex to = 0;
+  double capacity = 0;
+  auto operator<=>(const CutLink&) const = default;
+};
+using CutLinks = std::vector<CutLink>;
+
+CutLinks links_of(const Topology& topology, bool turned) {
+  CutLinks links;
   for (std::size_t i = 0; i < topology.links().size(); ++i) {
     const Link& link = topology.links()[i];
-    if (is_in_first_half(topology, axis, link.from) && !is_in_first_half(topology, axis, link.to)) {
-      across += topology.capacity(static_cast<LinkId>(i));
+    if (link.from == link.to) continue;
+    links.push_back({turned ? link.to : link.from, turned ? link.from : link.to,
+                     topology.capacity(static_cast<LinkId>(i))});
+  }
+  std::ranges::sort(links);
+  return links;
+}
+
+/// What the links across the middle of the axis carry; every vertex is a host.
+double capacity_across(const Topology& topology, const CutLinks& links, CutAxis axis) {
+  double across = 0;
+  for (const auto& [from, to, capacity] : links) {
+    if (is_in_first_half(topology, axis, from) && !is_in_first_half(topology, axis, to)) {
+      across += capacity;
     }
   }
   return across;
 }
 
 /// The most that can cross the middle of the axis where switches may be on either side.
-double flow_across(const Topology& topology, CutAxis axis) {
+double flow_across(const Topology& topology, const CutLinks& links, CutAxis axis) {
   const int source = topology.vertices();
   const int sink = source + 1;
   FlowGraph graph(topology.vertices() + 2);
   double all = 0;
-  for (std::size_t i = 0; i < topology.links().size(); ++i) {
-    all += topology.capacity(static_cast<LinkId>(i));
-  }
+  for (const CutLink& link : links) all += link.capacity;
   const double unit = std::max(1.0, all / most_flow);
   // What a host can send and receive: what enters and leaves the network there is no more.
   std::vector<FlowRate> sent(static_cast<std::size_t>(topology.vertices()), 0);
   std::vector<FlowRate> received = sent;
-  for (std::size_t i = 0; i < topology.links().size(); ++i) {
-    const Link& link = topology.links()[i];
-    const FlowRate capacity = std::llround(topology.capacity(static_cast<LinkId>(i)) / unit);
-    if (link.from == link.to) continue;
+  for (const CutLink& link : links) {
+    const FlowRate capacity = std::llround(link.capacity / unit);
     add_flow_edge(graph, link.from, link.to, capacity);
     sent[static_cast<std::size_t>(link.from)] += capacity;
     received[static_cast<std::size_t>(link.to)] += capacity;
@@ -103,14 +119,39 @@ double flow_across(const Topology& topology, CutAxis axis) {
 
 }  // namespace
 
-std::optional<Bandwidth> bisection(const Topology& topology, std::size_t most_links) {
-  if (topology.hosts() < 2 || topology.links().size() > most_links) return {};
-  const bool has_switches = topology.vertices() > topology.hosts();
-  double least = std::numeric_limits<double>::infinity();
-  for (const CutAxis& axis : axes_of(topology)) {
-    least = std::min(least, (has_switches ? flow_across : capacity_across)(topology, axis));
+bool links_join_routes(const Topology& topology) {
+  const auto is_joined = [&](Host from, Host to) {
+    std::vector<LinkId> route;
+    topology.route(from, to, route);
+    Vertex at = from;
+    for (const LinkId id : route) {
+      const Link& link = topology.links()[static_cast<std::size_t>(id)];
+      if (link.from != at) return false;
+      at = link.to;
+    }
+    return at == to;
+  };
+  const int n = topology.hosts();
+  for (Host host = 0; host < n; ++host) {
+    const Host next = (host + 1) % n;
+    if (!is_joined(host, next) || !is_joined(next, host)) return false;
   }
-  return Bandwidth{least};
+  return true;
+}
+
+std::optional<Bisection> bisection(const Topology& topology, std::size_t most_links) {
+  if (topology.hosts() < 2 || topology.links().size() > most_links) return {};
+  if (!links_join_routes(topology)) return {};
+  const auto across = topology.vertices() > topology.hosts() ? flow_across : capacity_across;
+  const CutLinks there = links_of(topology, false);
+  const CutLinks back = links_of(topology, true);
+  std::optional<Bisection> least;
+  for (const CutAxis& axis : axes_of(topology)) {
+    const Bandwidth forth{across(topology, there, axis)};
+    const Bisection cut{forth, there == back ? forth : Bandwidth{across(topology, back, axis)}};
+    if (!least || cut.lesser() < least->lesser()) least = cut;
+  }
+  return least;
 }
 
 std::optional<RingBound> ring_bound(const Topology& topology) {

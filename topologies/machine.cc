@@ -58,6 +58,20 @@ Seconds MessageGaps::beyond_one(const Costs& costs, const Protocol* protocol) co
   return sum - largest;
 }
 
+std::vector<std::string> names_of_costs(const Costs& costs) {
+  std::vector<std::string> names;
+  if (!costs.message_latency.empty()) names.emplace_back("message_latency");
+  for (const CostKey& key : cost_keys) {
+    const auto is_given = [&](auto member) { return costs.*member != Costs{}.*member; };
+    if (std::visit(is_given, key.member)) names.emplace_back(key.name);
+  }
+  if (!costs.message_gap.empty()) names.emplace_back("message_gap");
+  for (const Protocol& protocol : costs.protocols) names.push_back("protocol " + protocol.name);
+  if (costs.gpus) names.emplace_back("gpus");
+  if (costs.in_network) names.push_back("in_network " + costs.in_network->name);
+  return names;
+}
+
 std::vector<Seconds> start_times(const Disturbance& disturbance, int ranks) {
   require(disturbance.jitter.count() >= 0 && std::isfinite(disturbance.jitter.count()),
           fmt::format("the jitter of starts must be at least 0 s, not {} s",

@@ -80,6 +80,9 @@ inline constexpr std::array<CostKey, 4> cost_keys{{{"wire_factor", &Costs::wire_
                                                    {"reduction_rate", &Costs::reduction_rate},
                                                    {"per_collective", &Costs::per_collective}}};
 
+/// Those that are given, as machine files call them: "message_latency", "protocol ll".
+std::vector<std::string> names_of_costs(const Costs& costs);
+
 /// What differs between otherwise equal runs, reproducible from the seed.
 struct Disturbance {
   Seconds jitter{0};  // every rank starts late by an exponential time with this mean

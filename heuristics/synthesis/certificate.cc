@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "heuristics/synthesis/allreduce_bound.h"
+#include "topologies/bounds.h"
 
 namespace collbench {
 namespace {
@@ -75,6 +76,11 @@ Certificate certify(const Topology& topology, CollectiveKind goal, int trees) {
   require(!has_root(goal), fmt::format("{} has a root; bounds are those of all-reduce, "
                                        "reduce-scatter and all-gather",
                                        to_string(goal)));
+  require(links_join_routes(topology),
+          fmt::format("{}: the platform states routes, and not which vertices their links join, so "
+                      "nothing can be said of other ways; give it as a list of links or a machine "
+                      "file",
+                      topology.name()));
   const CapacityGraph graph = capacity_graph(topology);
   try {
     if (goal == CollectiveKind::reduce_scatter)

@@ -19,8 +19,8 @@ struct Certificate {
 };
 
 /// `trees` per root of all-gather, or 0 for as many as the bound needs. Throws InvalidArgument for
-/// a network with one rank or in parts, for a collective with a root, and for `trees` of another
-/// collective.
+/// a network with one rank or in parts, or unless links_join_routes(), for a collective with a
+/// root, and for `trees` of another collective.
 Certificate certify(const Topology& topology, CollectiveKind goal, int trees = 0);
 
 /// {"seconds_per_GB": "7/2400", "cut": ["g0"], "entering": false, ...}; docs/synthesis.md has all.

@@ -50,6 +50,38 @@ TEST_F(TopoTest, ShowsLinksCostsAndBounds) {
   }
 }
 
+TEST_F(TopoTest, ShowsWhichAxesCloseAndBothWaysOfACut) {
+  EXPECT_THAT(out({"topo", "show", "tpu-v5e:8x16"}), HasSubstr("grid 8 open x 16 closed\n"));
+  folder_.write("net.csv",
+                "from,to,bandwidth_GBps,kind\ng0,g1,100,a\ng1,g2,100,a\ng2,g3,100,a\ng3,g0,1,a\n");
+  EXPECT_THAT(
+      out({"topo", "show", "net.csv"}),
+      HasSubstr("bisection  100 GB/s from the first half of the hosts to the second, 1 GB/s "
+                "back\n"));
+}
+
+// Two hosts and one link, of which SimGrid says which routes it serves and not what it joins.
+TEST_F(TopoTest, APlatformThatStatesRoutesHasNoCuts) {
+  folder_.write("net.xml",
+                "<platform version=\"4.1\"><zone id=\"z\" routing=\"Full\"><host id=\"a\" "
+                "speed=\"1f\"/><host id=\"b\" speed=\"1f\"/><link id=\"l\" bandwidth=\"1GBps\" "
+                "latency=\"1us\"/><route src=\"a\" dst=\"b\"><link_ctn id=\"l\"/></route></zone>"
+                "</platform>");
+  EXPECT_THAT(out({"topo", "show", "net.xml"}),
+              HasSubstr("bisection  not computed: routes are stated, not what their links join\n"));
+  EXPECT_THAT(refused({"synth", "--topo", "net.xml"}), HasSubstr("the platform states routes"));
+}
+
+TEST_F(TopoTest, SaysWhatAPlatformLosesOfAMachine) {
+  const CommandOutcome made =
+      run({"topo", "convert", "mi300x", "--to", "simgrid", "-o", "net.xml"});
+  EXPECT_EQ(made.code, 0);
+  EXPECT_THAT(made.err, HasSubstr("warning: a SimGrid platform has no costs beyond those of links; "
+                                  "left out: per_collective, message_gap"));
+  EXPECT_EQ(run({"topo", "convert", "star:4,10GBps,1us", "--to", "simgrid", "-o", "n.xml"}).err,
+            "");
+}
+
 TEST_F(TopoTest, EveryShippedMachineCanBeShownWithItsSources) {
   const std::string text = out({"topo", "show", "dgx-h100"});
   EXPECT_THAT(text, HasSubstr("hosts      8"));

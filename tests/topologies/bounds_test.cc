@@ -22,7 +22,7 @@ LinkClass link() {
 }
 constexpr double reached = 5e9;
 
-double bisected(const Topology& topology) { return bisection(topology)->bytes_per_second; }
+double bisected(const Topology& topology) { return bisection(topology)->forth.bytes_per_second; }
 
 TEST(Bounds, TheBisectionIsWhatCrossesTheMiddle) {
   EXPECT_DOUBLE_EQ(bisected(star(8, link())), 4 * reached);
@@ -88,6 +88,32 @@ TEST(Bounds, TheBisectionIsTheLeastCutAlsoOfRatesThatAreFractions) {
         graph("made", hosts, hosts + switches, {Layout::Kind::flat, {hosts}, {}}, classes, cables);
     EXPECT_NEAR(bisected(made) / least_cut(made, switches), 1, 1e-8) << turn;
   }
+}
+
+TEST(Bounds, EachWayIsCutByItself) {
+  LinkClass slow = link();
+  slow.nominal = {1e9};
+  const Layout layout{Layout::Kind::flat, {4}, {}};
+  // A ring one way round, whose last link is slow; and the same through a switch.
+  const auto ring_over = [&](int vertices, const std::vector<Cable>& end) {
+    std::vector<Cable> cables{{0, 1, 0, 1, true}, {1, 2, 0, 1, true}, {2, 3, 0, 1, true}};
+    cables.insert(cables.end(), end.begin(), end.end());
+    return *bisection(graph("ring", 4, vertices, layout, {link(), slow}, cables));
+  };
+  for (const Bisection& cut : {ring_over(4, {{3, 0, 1, 1, true}}),
+                               ring_over(5, {{3, 4, 0, 1, true}, {4, 0, 1, 1, true}})}) {
+    EXPECT_DOUBLE_EQ(cut.forth.bytes_per_second, reached);
+    EXPECT_DOUBLE_EQ(cut.back.bytes_per_second, reached / 10);
+  }
+}
+
+// One link that serves both directions, as platforms of SimGrid have them.
+TEST(Bounds, OfStatedRoutesNoCutIsCounted) {
+  const Topology stated("stated", 2, 2, {Layout::Kind::flat, {2}, {}}, {link()}, {{0, 1, 0, 1}},
+                        [](Host, Host, std::vector<LinkId>& out) { out.push_back(0); });
+  EXPECT_FALSE(links_join_routes(stated));
+  EXPECT_FALSE(bisection(stated));
+  EXPECT_TRUE(links_join_routes(star(3, link())));
 }
 
 TEST(Bounds, ATaperedTreeIsAsNarrowAsItsTop) {

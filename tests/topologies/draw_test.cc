@@ -131,12 +131,19 @@ void expect_same_routes(const Topology& a, const Topology& b) {
 TEST(Export, SimgridReadsBackTheSameRoutes) {
   for (const Topology& topology : samples()) {
     if (topology.hosts() > 100) continue;
-    expect_same_routes(topology, from_simgrid_xml(to_simgrid_xml(topology), "x.xml").topology);
+    expect_same_routes(topology,
+                       from_simgrid_xml(to_simgrid_xml({topology, {}, "", ""}), "x.xml").topology);
   }
   EXPECT_THAT(refusal([] {
-                to_simgrid_xml(torus({32, 32}, {true, true}, {named_link("x")}));
+                to_simgrid_xml({torus({32, 32}, {true, true}, {named_link("x")}), {}, "", ""});
               }),
               HasSubstr("at most 512"));
+  Costs costs;
+  costs.reduction_rate = Bandwidth{1e9};
+  costs.message_gap = {Seconds{1e-6}};
+  costs.protocols = {{"ll", 2, {}, {}, ""}};
+  EXPECT_THAT(to_simgrid_xml({star(2, named_link("x")), costs, "", ""}),
+              HasSubstr("that are not in here: reduction_rate, message_gap, protocol ll -->"));
 }
 
 TEST(Export, TomlReadsBackTheSameRoutesRatesAndSources) {

@@ -28,7 +28,8 @@ std::string to_grouped_dot(const Topology& topology);
 std::string to_toml(const Machine& machine);
 
 /// SimGrid platform XML, DTD 4.1: a Full zone with a route for every pair, at reached bandwidth.
-/// Costs are not in it, since platforms have none. Throws InvalidArgument beyond 512 hosts.
-std::string to_simgrid_xml(const Topology& topology);
+/// Costs are not in it, since platforms have none; a remark names those of the machine. Throws
+/// InvalidArgument beyond 512 hosts.
+std::string to_simgrid_xml(const Machine& machine);
 
 }  // namespace collbench

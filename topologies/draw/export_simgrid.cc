@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <pugixml.hpp>
 
 #include "core/error.h"
@@ -12,7 +13,8 @@ constexpr int most_exported_hosts = 512;
 
 }  // namespace
 
-std::string to_simgrid_xml(const Topology& topology) {
+std::string to_simgrid_xml(const Machine& machine) {
+  const Topology& topology = machine.topology;
   const int hosts = topology.hosts();
   require(hosts <= most_exported_hosts,
           fmt::format("topology {}: {} hosts are too many for a route per pair (at most {})",
@@ -21,10 +23,14 @@ std::string to_simgrid_xml(const Topology& topology) {
   document.append_child(pugi::node_declaration).append_attribute("version") = "1.0";
   document.append_child(pugi::node_doctype)
       .set_value("platform SYSTEM \"https://simgrid.org/simgrid.dtd\"");
-  document.append_child(pugi::node_comment)
-      .set_value((" " + topology.name() +
-                  ": bandwidths are reached ones, so use network/model CM02 without factors ")
-                     .c_str());
+  const std::vector<std::string> lost = names_of_costs(machine.costs);
+  const std::string remark = fmt::format(
+      " {}: bandwidths are reached ones, so use network/model CM02 without factors{} ",
+      topology.name(),
+      lost.empty()
+          ? ""
+          : fmt::format("; costs of the machine that are not in here: {}", fmt::join(lost, ", ")));
+  document.append_child(pugi::node_comment).set_value(remark.c_str());
   pugi::xml_node platform = add_element(document, "platform", {{"version", "4.1"}});
   pugi::xml_node zone =
       add_element(platform, "zone", {{"id", topology.name()}, {"routing", "Full"}});
