@@ -16,6 +16,9 @@ std::string printable(std::string_view text);
 /// `text`, as of a log, without colours and other commands to a terminal.
 std::string without_terminal_codes(std::string_view text);
 
+/// `text` without the mark of UTF-8 that some editors begin files with.
+std::string_view without_byte_order_mark(std::string_view text);
+
 /// `text` with the letters of ASCII in lower case.
 std::string lower_case(std::string_view text);
 

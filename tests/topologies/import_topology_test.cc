@@ -53,6 +53,17 @@ TEST(ImportTopology, NamesThatATerminalWouldObeyAreRefused) {
   EXPECT_NO_THROW(import_topology(list.substr(0, list.find('\x1b')) + "\r\n", "x.csv"));
 }
 
+// As Windows' editors begin a file.
+TEST(ImportTopology, AByteOrderMarkIsNoPartOfTheText) {
+  const std::string mark = "\xEF\xBB\xBF";
+  for (const std::string text : {"from,to,bandwidth_GBps,kind\ng0,g1,1,a\ng1,g0,1,a\n",
+                                 "\tGPU0\tGPU1\nGPU0\t X \tNV1\nGPU1\tNV1\t X \n",
+                                 "topology: [ Ring ]\nnpus_count: [ 2 ]\nbandwidth: [ 1 ]\n"
+                                 "latency: [ 1 ]\n"}) {
+    EXPECT_EQ(import_topology(mark + text, "x").topology.hosts(), 2) << text;
+  }
+}
+
 TEST(ImportTopology, AFileThatIsNotThereIsRefused) {
   EXPECT_THAT(refusal<Unavailable>([] { import_topology_file("/nowhere/x.xml"); }),
               HasSubstr("cannot read '/nowhere/x.xml'"));

@@ -77,7 +77,8 @@ TopologyFormat topology_format(const std::string& name) {
 }
 
 TopologyFormat detect_topology_format(std::string_view text, const std::string& file) {
-  const std::size_t begin = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
+  text = without_byte_order_mark(text);
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin != std::string_view::npos && text[begin] == '<') {
     const std::string_view element = first_element(text);
     if (element == "platform") return TopologyFormat::simgrid;
@@ -104,6 +105,7 @@ TopologyFormat detect_topology_format(std::string_view text, const std::string& 
 }
 
 Machine import_topology(std::string_view text, const std::string& file, TopologyFormat format) {
+  text = without_byte_order_mark(text);
   if (format == TopologyFormat::automatic) format = detect_topology_format(text, file);
   if (format != TopologyFormat::nvidia_smi) refuse_control_characters(text, file);
   return formats[static_cast<std::size_t>(format)].read(text, file);
