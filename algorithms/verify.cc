@@ -46,10 +46,11 @@ class Verifier {
     const Verification proof = run();
     require(proof.ok(), schedule_.name() + ": " + (proof.ok() ? "" : proof.violations[0].what));
     std::vector<AdditionOrder> orders(static_cast<std::size_t>(chunks_));
-    for (Rank r = ranks_ - 1; r >= 0; --r) {
+    for (Rank r = 0; r < ranks_; ++r) {
       const Chunks held = held_after(collective_, r, ranks_, chunks_);
       for (int c = held.first; c < held.first + held.count; ++c) {
-        orders[static_cast<std::size_t>(c)] = expressions_.order(value(r, c));
+        AdditionOrder& order = orders[static_cast<std::size_t>(c)];
+        if (order.steps.empty()) order = expressions_.order(value(r, c));
       }
     }
     return orders;

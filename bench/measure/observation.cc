@@ -22,8 +22,8 @@
 namespace collbench {
 namespace {
 
-constexpr std::int64_t most_elements = std::int64_t{1} << 24;
-constexpr int most_ranks = 4096;
+constexpr std::int64_t most_terms = std::int64_t{1} << 27;  // elements x ranks; 1 GiB
+constexpr int most_ranks = 1024;  // a minute; proofs of rings grow with the cube
 
 double rounded(double value, DataType type) {
   return type == DataType::f32 ? static_cast<float>(value) : value;
@@ -198,7 +198,8 @@ std::set<AdditionOrder> orders_to_try(const Observation& observed) {
 
 }  // namespace
 
-Observation read_observation(const std::string& text) {
+Observation read_observation(const std::string& file) {
+  const std::string text(without_byte_order_mark(file));
   const std::string damage = checksum_complaint(text);
   require(damage.empty(), "line 1: " + damage);
   Observation observed;
@@ -211,8 +212,10 @@ Observation read_observation(const std::string& text) {
     if (line.empty() || line.front() == '#') continue;
     if (in_values) {
       observed.values.push_back(rounded(value_of_line(line, number), observed.type));
-      require(std::ssize(observed.values) <= most_elements,
-              fmt::format("more than {} values", most_elements));
+      const std::int64_t most = most_terms / std::max(observed.ranks, 1);
+      require(std::ssize(observed.values) <= most,
+              fmt::format("more than {} values of {} ranks; some hundred are enough", most,
+                          observed.ranks));
     } else if (line == "values") {
       in_values = true;
     } else {

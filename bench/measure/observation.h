@@ -23,8 +23,8 @@ struct Observation {
 };
 
 /// Throws InvalidArgument naming the line, and for types other than f32 and f64: whole numbers are
-/// the same in every order.
-Observation read_observation(const std::string& text);
+/// the same in every order. At most 1,024 ranks, and 2^27 values times ranks.
+Observation read_observation(const std::string& file);
 void write_observation(std::ostream& out, Region values, int ranks, std::uint64_t seed);
 
 /// The bytes of what `rank` has to contribute to a vector of this length and type.

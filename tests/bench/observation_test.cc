@@ -2,6 +2,7 @@
 #include "bench/measure/observation.h"
 
 #include <cstring>
+#include <ctime>
 #include <sstream>
 
 #include <gmock/gmock.h>
@@ -38,6 +39,16 @@ TEST(AdditionOrders, AreWrittenAsTheyAreTaken) {
 TEST(AdditionOrders, OfACollectiveThatAddsNothingAreRefused) {
   const Schedule schedule = make_schedule("ring", 4);
   EXPECT_THROW(addition_orders(schedule, {CollectiveKind::all_gather}), InvalidArgument);
+}
+
+// One order for each chunk and not one for each chunk of each rank, which takes minutes.
+TEST(AdditionOrders, OfManyRanksTakeNoLongerThanTheirProof) {
+  const Schedule schedule = make_schedule("ring", 512);
+  const std::clock_t begin = std::clock();
+  verify_allreduce(schedule);
+  const std::clock_t proved = std::clock();
+  EXPECT_EQ(addition_orders(schedule, {}).size(), 512U);
+  EXPECT_LT(std::clock() - proved, 3 * (proved - begin));
 }
 
 // What an algorithm would give, as a file of it would say.
@@ -213,6 +224,7 @@ TEST(ReadObservation, ReadsWhatIsWritten) {
   EXPECT_THAT(read.values, testing::ElementsAre(1.5, double{-0.1F}, double{3e-9F}));
   EXPECT_THAT(read_observation("ranks 2\ntype f64\nvalues\n0x1.8p+1\n").values,
               testing::ElementsAre(3.0));
+  EXPECT_EQ(read_observation("\xEF\xBB\xBF" + text.str()).ranks, 8) << "with a byte order mark";
 }
 
 TEST(ReadObservation, RefusesADamagedFile) {
@@ -241,6 +253,9 @@ TEST(ReadObservation, RefusesWithTheLine) {
   EXPECT_THAT(refusal("type i32\n"), testing::HasSubstr("do not tell orders apart"));
   EXPECT_THAT(refusal("rank 8\n"), testing::HasSubstr("none of ranks, type, seed and values"));
   EXPECT_THAT(refusal("values\n1\n"), testing::HasSubstr("how many ranks"));
+  std::string many = "ranks 1024\nvalues\n";
+  for (int i = 0; i <= 1 << 17; ++i) many += "1\n";
+  EXPECT_THAT(refusal(many.c_str()), testing::HasSubstr("more than 131072 values of 1024 ranks"));
   EXPECT_THAT(refusal("ranks 8\nvalues\n"), testing::HasSubstr("no value follows"));
 }
 
