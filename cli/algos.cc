@@ -18,6 +18,7 @@
 #include "cli/run_options.h"
 #include "core/error.h"
 #include "core/parse.h"
+#include "core/plain_text.h"
 #include "transports/world/backend.h"
 
 namespace collbench {
@@ -206,17 +207,22 @@ int verify_algorithms(const Settings& settings) {
     std::cout << fmt::format(
         "{:<20} {}\n", to_string(spec),
         proof.violation.empty()
-            ? fmt::format("proven for {} worker counts{}{}", proof.proven,
-                          proof.unfit > 0 ? fmt::format(", {} do not fit", proof.unfit) : "",
+            ? fmt::format("proven for {}{}{}", counted(proof.proven, "worker count"),
+                          proof.unfit > 0 ? fmt::format(", {} {} not fit", proof.unfit,
+                                                        proof.unfit == 1 ? "does" : "do")
+                                          : "",
                           kind == CollectiveKind::all_reduce && info.replica_consistent
                               ? "; replicas bitwise equal"
                               : "")
             : "WRONG: " + proof.violation);
   }
   const Seconds elapsed = std::chrono::steady_clock::now() - begin;
-  std::cout << fmt::format("# {} algorithms, {} wrong, {:.2f} s\n", specs.size(), wrong,
-                           elapsed.count());
-  if (wrong > 0) throw WrongResult(fmt::format("{} algorithms are no {}", wrong, to_string(kind)));
+  std::cout << fmt::format("# {}, {} wrong, {:.2f} s\n", counted(std::ssize(specs), "algorithm"),
+                           wrong, elapsed.count());
+  if (wrong > 0) {
+    throw WrongResult(fmt::format("{} {} no {}", counted(wrong, "algorithm"),
+                                  wrong == 1 ? "is" : "are", to_string(kind)));
+  }
   return exit_ok;
 }
 

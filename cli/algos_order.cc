@@ -13,6 +13,7 @@
 #include "cli/run_options.h"
 #include "core/error.h"
 #include "core/input_file.h"
+#include "core/plain_text.h"
 
 namespace collbench {
 namespace {
@@ -41,7 +42,7 @@ AlgorithmSpec spec_of(const Settings& settings, int ranks) {
 }
 
 int print_orders(const Settings& settings) {
-  const int ranks = settings.count("workers", 1, 4096);
+  const int ranks = settings.count("workers", 1, 2048);  // a ring's proof takes 1.3 GB
   const AlgorithmSpec spec = spec_of(settings, ranks);
   const DataType type = parse_data_type(settings.text("datatype"));
   const std::int64_t count = settings.count("count", 1, 1 << 30);
@@ -49,8 +50,11 @@ int print_orders(const Settings& settings) {
   const Collective collective = rooted_asked(settings);
   const Schedule schedule = make_schedule(spec, ranks, bytes, collective);
   const std::vector<AdditionOrder> orders = addition_orders(schedule, collective);
-  std::cout << fmt::format("{}: {} workers, {} {}; numbers are ranks, [a+b+c] is one fold\n",
-                           to_string(spec), ranks, count, to_string(type));
+  const bool is_everywhere =
+      collective.kind != CollectiveKind::all_reduce || is_replica_consistent(spec);
+  std::cout << fmt::format("{}: {} workers, {} {}; numbers are ranks, [a+b+c] is one fold{}\n",
+                           to_string(spec), ranks, count, to_string(type),
+                           is_everywhere ? "" : "; rank 0's order, others may differ");
   const Partition& partition = schedule.partition();
   for (int chunk = 0; chunk < schedule.chunks();) {
     int last = chunk;
@@ -111,7 +115,8 @@ int judge_observed(const std::string& path) {
     std::cout << fmt::format(
         "elements {:>7} to {:<7}  {}{}\n", run.first, run.first + run.count - 1,
         run.orders.empty() ? "no known order" : to_string(run.orders.front()),
-        run.orders.size() > 1 ? fmt::format(" or {} others", run.orders.size() - 1) : "");
+        run.orders.size() > 1 ? fmt::format(" or {}", counted(std::ssize(run.orders) - 1, "other"))
+                              : "");
   }
   if (runs.size() > most_shown) std::cout << fmt::format("... {} runs\n", runs.size());
   return exit_ok;

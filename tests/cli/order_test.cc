@@ -46,6 +46,14 @@ TEST_F(OrderTest, IsThatOfEachShare) {
               HasSubstr("elements       0 to 999 "));
 }
 
+TEST_F(OrderTest, OfRanksThatDifferItIsRankZeros) {
+  const char* const remark = "; rank 0's order, others may differ\n";
+  EXPECT_THAT(order({"swing:latency", "-W", "8"}).out, HasSubstr(remark));
+  EXPECT_THAT(order({"swing", "-W", "8"}).out, Not(HasSubstr(remark)));
+  EXPECT_THAT(order({"ring", "-W", "4", "--collective", "reduce-scatter"}).out,
+              Not(HasSubstr(remark)));
+}
+
 TEST_F(OrderTest, NamesTheAlgorithmsThatAddAsAResultDoes) {
   observe("ring", "5");
   const std::string ring = order({"--observed", "sums.txt"}).out;
