@@ -29,7 +29,7 @@ constexpr OptionRow synth_rows[] = {
      Presence::required},
     {options_group, "latency", "", "TIME", "", "latency of links in a file that gives none"},
     {options_group, "degrade", "", "LIST", "",
-     "share of the rate that is left: 'link g0>s_nv:0.5, link g1>g2:0, host 3:0.7'"},
+     "share of the rate that is left, both ways: 'link g0>s_nv0:0.5, link nic:0.9, host 3:0.7'"},
     {options_group, "late", "", "R:TIME,..", "",
      "ranks that join an all-reduce late: what the others add up meanwhile, as in 3:2ms"},
     {options_group, "collective", "", "NAME", "all-reduce",

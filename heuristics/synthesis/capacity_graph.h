@@ -1,9 +1,10 @@
 // A topology as what bounds see of it: vertices and directed arcs with whole numbers as capacities.
 //
-// Rates are taken as whole bytes per second, which decimals of GB/s with up to nine places are, and
-// divided by their greatest common divisor; so cuts are summed and compared without rounding.
-// Vertices keep their numbers: those below `ranks` hold data, the others forward and neither copy
-// nor add. Parallel links are one arc.
+// Rates are taken as whole bytes per second, which decimals of GB/s with up to nine places are
+// (beyond 2^53, 9 million GB/s, the nearest that a double holds), and divided by their greatest
+// common divisor; so cuts are summed and compared without rounding. Vertices keep their numbers:
+// those below `ranks` hold data, the others forward and neither copy nor add. Parallel links are
+// one arc.
 #pragma once
 
 #include <cstdint>
