@@ -131,7 +131,9 @@ void find_standstill(JobLog& job, const JobRanks& ranks, JobVerdict& verdict) {
         fmt::format("rank {} is missing by what the log says", fmt::join(missing, ", ")));
   }
   if (seen.empty()) return;
-  verdict.causes.push_back({&cause("hang"), fmt::format("{}", fmt::join(seen, "; ")), sure});
+  if (!job.ended.empty()) seen.push_back("the job ended " + job.ended);
+  const Cause& what = cause(job.ended.empty() ? "hang" : "ended_early");
+  verdict.causes.push_back({&what, fmt::format("{}", fmt::join(seen, "; ")), sure});
 }
 
 template <typename Holds>

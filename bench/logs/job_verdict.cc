@@ -114,7 +114,9 @@ void sum_up(JobLog& job, const std::vector<JobOperation>& operations, const JobR
       add(verdict.duration_us[rank], weight * record.duration_us);
       if (rank == 0) {
         verdict.operations_of_rank0 += operation.weight();
-        if (split) add(verdict.transfer_us_of_rank0, weight * operation.transfer_us);
+        // It may have left long before the last to arrive.
+        const double transfer = std::min(operation.transfer_us, record.duration_us);
+        if (split) add(verdict.transfer_us_of_rank0, weight * transfer);
       }
       if (!operation.timed_by_all || !split) continue;
       waits[rank] += weight * (operation.waiting_us(record));

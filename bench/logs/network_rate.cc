@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -284,6 +285,7 @@ NetworkVerdict network_of(const JobLog& job, const std::vector<JobOperation>& op
     verdict.unknown = "there are no durations in it";
     return verdict;
   }
+  verdict.bytes = sizes.back().bytes;
   if (one.ranks < 2) {
     verdict.unknown = "how many ranks take part is not said";
     return verdict;
@@ -348,12 +350,17 @@ NetworkVerdict worst_of(const std::vector<NetworkVerdict>& verdicts) {
   std::int64_t healthy = 0;
   for (const NetworkVerdict& verdict : verdicts) {
     healthy += verdict.state == NetworkState::healthy ? 1 : 0;
-    const bool first_reason = worst.unknown.empty() && worst.state == NetworkState::unknown;
+    // Of several reasons why nothing can be told, the one that is nearest to a figure.
+    const auto nearness = [](const NetworkVerdict& one) {
+      return std::tuple(!one.unknown.empty(), one.measured_gbs > 0, one.bytes);
+    };
+    const bool better_reason =
+        rank_of(verdict) == 0 && rank_of(worst) == 0 && nearness(verdict) > nearness(worst);
     const bool worse =
         rank_of(verdict) > rank_of(worst) ||
         (rank_of(verdict) == rank_of(worst) && rank_of(verdict) > 0 &&
          verdict.measured_gbs / verdict.expected_gbs < worst.measured_gbs / worst.expected_gbs);
-    if (worse || first_reason) worst = verdict;
+    if (worse || better_reason) worst = verdict;
   }
   if (worst.state != NetworkState::healthy) worst.healthy_others = healthy;
   return worst;

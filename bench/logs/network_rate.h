@@ -39,6 +39,7 @@ struct NetworkVerdict {
   std::int64_t healthy_others = 0;  // communicators, where this is the worst of several
   /// Unknown though all ranks are heard, since it is below what is usual.
   bool is_doubtful = false;
+  std::int64_t bytes = -1;  // of the largest collective that has durations
   double measured_gbs = 0;
   double expected_gbs = 0;  // 0: no expectation
   bool assumed = false;     // the expectation was not stated

@@ -186,7 +186,10 @@ JobRanks::JobRanks(const JobLog& job)
     count_ = std::max(count_, one.ranks);
     for (const int member : one.members) count_ = std::max(count_, member + 1);
   }
-  for (std::size_t p = 0; p < job.processes.size(); ++p) by_process_[p] = job.processes[p].rank;
+  for (std::size_t p = 0; p < job.processes.size(); ++p) {
+    by_process_[p] = job.processes[p].rank;
+    count_ = std::max(count_, job.processes[p].rank + 1);
+  }
   take_ranks_of_worlds();
   count_others();
   for (std::size_t c = 0; c < process_of_.size(); ++c) {

@@ -100,6 +100,9 @@ constexpr Cause cause_rows[] = {
      "the job stands still until its time limit ends it",
      "py-spy dump --pid PID  (of the ranks that are named, else of all: where each stands)",
      "PyTorch, torch/distributed/flight_recorder"},
+    {"ended_early", "the program ended in a collective",
+     "a rank that did not come to it called MPI_Abort, exited or crashed, which ended the others",
+     "what that rank wrote last; its core dump: coredumpctl gdb PID", "MPI 4.1, section 9.4.2"},
     // The host.
     {"cpu_governor", "the processor saves power", "its clock changes while measuring",
      "cpupower frequency-set -g performance", "collbench doctor"},
