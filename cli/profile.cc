@@ -1,8 +1,10 @@
 // `collbench profile -- mpirun -n 8 ./app`: what the collectives of an MPI program did, recorded by
 // a library that is preloaded into it (transports/mpi/profile).
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <initializer_list>
 #include <iostream>
 #include <set>
 
@@ -11,6 +13,7 @@
 #include <unistd.h>
 
 #include "bench/logs/job_files.h"
+#include "cli/clock_server.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/external_program.h"
@@ -107,26 +110,46 @@ bool is_open_mpi_launcher(const std::string& word) {
   }
 }
 
-/// The command with what makes its processes load the library; variables of our own environment for
-/// launchers that hand it on.
-std::vector<std::string> profiled_command(const Settings& settings, const std::string& folder) {
+/// What the user gives LD_PRELOAD by an option of the launcher, "-x LD_PRELOAD=a.so" or "-genv
+/// LD_PRELOAD a.so", goes on behind the library.
+void keep_preloads(std::vector<std::string>& words, const std::string& library) {
+  const std::string given = "LD_PRELOAD=";
+  for (std::size_t i = 1; i + 1 < words.size(); ++i) {
+    const std::string option =
+        words[i].substr(std::min(words[i].find_first_not_of('-'), words[i].size()));
+    std::string& next = words[i + 1];
+    if (option == "x" && next.starts_with(given)) next.insert(given.size(), library + ":");
+    const bool sets = (option == "env" || option == "genv") && next == "LD_PRELOAD";
+    if (sets && i + 2 < words.size()) words[i + 2].insert(0, library + ":");
+  }
+}
+
+/// The command with what makes its processes load the library, and the variables in our own
+/// environment: launchers hand it on, Open MPI's to its own host only, and to others by options
+/// that hold up to the next ':'.
+std::vector<std::string> profiled_command(const Settings& settings, const std::string& folder,
+                                          const std::string& clock) {
   std::vector<std::string> words = settings.words("ARGS");
   const std::string before = environment_variable("LD_PRELOAD");
   const std::string library = library_path();
-  const std::vector<std::pair<std::string, std::string>> variables = {
-      {"LD_PRELOAD", before.empty() ? library : library + ":" + before},
-      {profile_folder_variable, folder},
-      {profile_calls_variable, std::to_string(settings.count("calls", 1, 1 << 28))}};
   const bool by_option = is_open_mpi_launcher(words[0]);
-  auto place = words.begin() + 1;
-  for (const auto& [name, value] : variables) {
-    if (by_option) {
-      place = words.insert(place, {"-x", name + "=" + value}) + 2;
-    } else {
-      setenv(name.c_str(), value.c_str(), 1);
-    }
+  keep_preloads(words, library);
+  std::vector<std::string> options;
+  for (const auto& [name, value] : std::initializer_list<std::pair<std::string, std::string>>{
+           {"LD_PRELOAD", before.empty() ? library : library + ":" + before},
+           {profile_folder_variable, folder},
+           {profile_clock_variable, clock},
+           {profile_calls_variable, std::to_string(settings.count("calls", 1, 1 << 28))}}) {
+    setenv(name.c_str(), value.c_str(), 1);
+    options.insert(options.end(), {"-x", name + "=" + value});
   }
-  return words;
+  std::vector<std::string> command;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    command.push_back(words[i]);
+    if (!by_option || (i > 0 && words[i] != ":")) continue;
+    command.insert(command.end(), options.begin(), options.end());
+  }
+  return command;
 }
 
 /// Its exit code as a shell reports it.
@@ -144,8 +167,9 @@ int run_to_end(const std::vector<std::string>& words, int standard_output) {
   return *child.exit_code();
 }
 
-/// The job's records; throws Unavailable with what may be the reason if there are none.
-JobLog recorded_job(const std::string& folder) {
+/// The records of the job that ended with `code`; throws Unavailable with what may be the reason if
+/// there are none.
+JobLog recorded_job(const std::string& folder, int code) {
   std::set<std::string> problems;
   bool any = false;
   for (const auto& entry : fs::directory_iterator(folder)) {
@@ -165,6 +189,8 @@ JobLog recorded_job(const std::string& folder) {
                   folder + "'"));
   }
   JobLog job = read_job({folder});
+  // One that was stopped may have stood still.
+  if (code != 0 && stop_signal() == 0) job.ended = fmt::format("with exit code {}", code);
   for (const std::string& problem : problems) job.note_once("some processes: " + problem);
   return job;
 }
@@ -172,12 +198,14 @@ JobLog recorded_job(const std::string& folder) {
 int profile(const Settings& settings) {
   check_job_report(settings);
   RecordFolder folder(settings.text("keep"));
-  const std::vector<std::string> words = profiled_command(settings, folder.path());
   watch_stop_signals();
+  const ClockServer clock;
+  const std::vector<std::string> words =
+      profiled_command(settings, folder.path(), clock.reference());
   const int code =
       run_to_end(words, job_report_is_printed(settings) ? STDERR_FILENO : STDOUT_FILENO);
   try {
-    const int verdict = report_job(recorded_job(folder.path()), settings);
+    const int verdict = report_job(recorded_job(folder.path(), code), settings);
     if (!stop_signal_name().empty()) return interrupt_exit_code();
     return code != 0 ? code : verdict;
   } catch (const Error& error) {

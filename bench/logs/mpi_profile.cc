@@ -53,7 +53,7 @@ ProfileHeader header_of(std::string_view text, const std::string& file) {
   return header;
 }
 
-/// How far the clock of the process is behind that of rank 0 at a moment: on the line through both
+/// How far the clock of the process is behind that of all at a moment: on the line through both
 /// measurements, as clocks drift apart by microseconds a second.
 double behind_us(const ProfileHeader& header, std::int64_t at_ns) {
   const auto& [first, last] = header.clocks;
@@ -141,12 +141,14 @@ class ProfileReader {
     record.bytes = call.bytes;
     record.elements = elements_of(call);
     record.start_us = static_cast<double>(call.start_ns) * 1e-3 + behind_us(header_, call.start_ns);
+    not_own_us_ += call.not_own_us;
     if (last_end_ns_ > 0) {
-      const auto own = static_cast<float>(call.start_ns - last_end_ns_) * 1e-3F;
-      record.own_us = own - static_cast<float>(call.delayed_us);
+      const auto all = static_cast<float>(call.start_ns - last_end_ns_) * 1e-3F;
+      record.own_us = std::max(0.0F, all - static_cast<float>(not_own_us_));
     }
     if (call.duration_ns > 0) {
       last_end_ns_ = call.start_ns + call.duration_ns;
+      not_own_us_ = 0;
       record.duration_us = static_cast<double>(call.duration_ns) * 1e-3;
     } else if (call.non_blocking == 0) {
       record.state = RecordState::started;
@@ -183,7 +185,8 @@ class ProfileReader {
   JobLog& job_;
   ProfileHeader header_;
   int process_ = -1;
-  std::int64_t last_end_ns_ = 0;    // of the call before
+  std::int64_t last_end_ns_ = 0;    // of the blocking call before
+  std::int64_t not_own_us_ = 0;     // since then
   std::vector<int> communicators_;  // of the job, by index in the file; -1: damaged
   std::vector<int> ranks_;
 };

@@ -121,7 +121,7 @@ JobVerdict with_delays(std::uint32_t of_rank_2, std::uint32_t of_others) {
   for (Profile& one : profiles) {
     one.header.clocks = {{{0, 0, 0}, {1'000'000'000, 0, 0}}};
     for (MpiCallRecord& call : one.calls) {
-      call.delayed_us = one.header.rank == 2 ? of_rank_2 : of_others;
+      call.not_own_us = one.header.rank == 2 ? of_rank_2 : of_others;
     }
   }
   JobLog job = job_of(profiles);
@@ -171,6 +171,58 @@ TEST(MpiProfileTest, OwnWorkIsCountedInTheOrderOfTimeInARingThatHasWrapped) {
   EXPECT_FLOAT_EQ(job.records[1].own_us, 1'200);
   EXPECT_FLOAT_EQ(job.records[2].own_us, 800);
   EXPECT_FLOAT_EQ(job.records[3].own_us, 1'000);
+}
+
+TEST(MpiProfileTest, WhatWasNoOwnWorkAddsUpOverCallsThatDoNotBlock) {
+  Profile profile(0);
+  for (const int start : {0, 2'000, 5'000}) profile.add(start, 500);
+  profile.calls[1].duration_ns = -1;
+  profile.calls[1].non_blocking = 1;
+  profile.calls[1].not_own_us = 300;
+  profile.calls[2].not_own_us = 1'000;
+  const JobLog job = job_of({profile});
+  EXPECT_FLOAT_EQ(job.records[1].own_us, 1'200);
+  EXPECT_FLOAT_EQ(job.records[2].own_us, 3'200);
+  profile.calls[2].not_own_us = 9'000;  // of several threads
+  EXPECT_FLOAT_EQ(job_of({profile}).records[2].own_us, 0);
+}
+
+// Rank 0 leaves long before the last to arrive does.
+TEST(MpiProfileTest, ARankTransfersNoLongerThanItsCallLasts) {
+  std::vector<Profile> profiles = late_rank();
+  for (Profile& one : profiles) {
+    one.header.clocks = {{{0, 0, 0}, {1'000'000'000, 0, 0}}};
+    if (one.header.rank != 2) continue;
+    for (MpiCallRecord& call : one.calls) call.duration_ns = 90'000'000;
+  }
+  JobLog job = job_of(profiles);
+  EXPECT_EQ(judge_job(job, {}).transfer_us_of_rank0, 10 * 11'000);
+}
+
+// Of two communicators, neither of all ranks.
+TEST(MpiProfileTest, EveryRankOfTheJobIsCountedWithoutACommunicatorOfAll) {
+  std::vector<Profile> profiles = late_rank();
+  for (Profile& one : profiles) {
+    one.world.id += static_cast<std::uint64_t>(one.header.rank % 2);
+    one.world.ranks = 2;
+    one.world.rank = one.header.rank / 2;
+  }
+  JobLog job = job_of(profiles);
+  EXPECT_EQ(judge_job(job, {}).mean_wait_us.size(), 4U);
+}
+
+TEST(MpiProfileTest, AJobThatEndedByItselfDoesNotHang) {
+  std::vector<Profile> profiles = late_rank();
+  profiles[1].calls.pop_back();
+  profiles[1].header.calls -= 1;
+  for (Profile& one : profiles) one.header.finished = 0;
+  for (const std::size_t rank : {0U, 2U, 3U}) profiles[rank].calls.back().duration_ns = -1;
+  JobLog job = job_of(profiles);
+  job.ended = "with exit code 7";
+  const JobVerdict verdict = judge_job(job, {});
+  ASSERT_FALSE(verdict.causes.empty());
+  EXPECT_STREQ(verdict.causes[0].cause->name, "ended_early");
+  EXPECT_THAT(verdict.causes[0].seen, HasSubstr("the job ended with exit code 7"));
 }
 
 TEST(MpiProfileTest, TwoRunsInOneFolderAreNotJudgedTogether) {

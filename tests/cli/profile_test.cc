@@ -16,6 +16,7 @@ using nlohmann::json;
 using testing::AllOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
+using testing::Not;
 
 class ProfileTest : public testing::Test {
  protected:
@@ -69,6 +70,53 @@ TEST_F(ProfileTest, RanksThatShareAProcessorAreRecordedAsWaitingForIt) {
   const json report = parse_json<json>(outcome.out);
   ASSERT_TRUE(report.contains("waiting_held_up")) << report;
   EXPECT_GT(report["waiting_held_up"], 0.1);
+}
+
+TEST_F(ProfileTest, EveryProgramOfAJobIsRecorded) {
+  const std::vector<std::string> job = {PROFILED_JOB, "3", "1024", "100"};
+  std::vector<std::string> words = job;
+  words.insert(words.end(), {":", "-n", "2"});
+  words.insert(words.end(), job.begin(), job.end());
+  const CommandOutcome outcome = profile({}, words);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("# MPI profile: 6 files"), HasSubstr("6 ranks")));
+}
+
+TEST_F(ProfileTest, ARankThatIsStartedWithoutTheLibraryHoldsNobodyUp) {
+  const CommandOutcome outcome =
+      profile({}, {"sh", "-c",
+                   "[ \"$OMPI_COMM_WORLD_RANK$PMI_RANK\" = 0 ] && unset LD_PRELOAD; exec \"$@\"",
+                   "sh", PROFILED_JOB, "3", "1024", "100"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("# MPI profile: 3 files"));
+}
+
+TEST_F(ProfileTest, ARankThatWaitsInsideOfMpiIsNotLate) {
+  const CommandOutcome outcome = profile({}, {PROFILED_JOB, "20", "64", "100", "1", "20000", "3"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, Not(ContainsRegex("late rank: [0-9, ]*3")));
+}
+
+TEST_F(ProfileTest, CommunicatorsAreToldApartHoweverTheyAreUsed) {
+  const CommandOutcome outcome = profile({}, {PROFILED_JOB, "orders"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("8 records of 2 communicators"),
+                                 Not(HasSubstr("disagree about the size"))));
+}
+
+TEST_F(ProfileTest, ARepeatedSignalLeavesNothingBehind) {
+  const std::string command = std::string(COLLBENCH_BINARY) +
+                              " profile -- " PROFILED_LAUNCHER " -n 2 " PROFILED_JOB
+                              " 1000 64 20000 & sleep 2; kill -TERM $!; "
+                              "kill -TERM $!; wait $!";
+  const CommandOutcome outcome =
+      invoke_program(folder_, "sh",
+                     {"-c",
+                      "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+                      "OMPI_MCA_rmaps_base_oversubscribe=1; " +
+                          command});
+  EXPECT_EQ(outcome.code, 143) << outcome.err;
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path())) << "the folder of the records is removed";
 }
 
 TEST_F(ProfileTest, TheExitCodeIsTheProgramsAndWhatItLeftIsReported) {

@@ -19,8 +19,10 @@ inline constexpr std::uint32_t most_profiled_types = 32;
 inline constexpr const char* profile_suffix = ".mpi-profile";
 inline constexpr const char* profile_problem_suffix = ".mpi-profile-problem";
 
-/// Environment of a profiled program: the folder of the files, and calls that a file has room for.
+/// Environment of a profiled program: the folder of the files, the clock that all are compared with
+/// (profile_clock.h), and calls that a file has room for.
 inline constexpr const char* profile_folder_variable = "MPI_PROFILE_FOLDER";
+inline constexpr const char* profile_clock_variable = "MPI_PROFILE_CLOCK";
 inline constexpr const char* profile_calls_variable = "MPI_PROFILE_CALLS";
 inline constexpr std::uint64_t usual_profiled_calls = std::uint64_t{1} << 18;
 
@@ -35,7 +37,7 @@ enum class ProfiledKind : std::uint8_t {
 
 enum class MpiOp : std::uint8_t { none, sum, prod, min, max, other };
 
-/// The clock of the process behind that of rank 0, and how far that may be off; at two moments.
+/// The clock of the process behind that of all, and how far that may be off; at two moments.
 struct ProfiledClock {
   std::int64_t at_ns = 0;
   std::int64_t behind_ns = 0;
@@ -53,11 +55,11 @@ struct ProfileHeader {
   std::int64_t pid;
   std::array<char, 60> host;
   std::uint32_t checksum;       // CRC-32C of a finished file with 0 here; 0: none
-  std::uint32_t communicators;  // that have been seen
+  std::uint32_t communicators;  // that have calls
   std::uint32_t finished;       // 1: MPI_Finalize was reached
   std::uint64_t capacity;       // calls
   std::uint64_t calls;          // ever begun
-  std::uint64_t left_out;       // calls on communicators beyond those that there is room for
+  std::uint64_t left_out;       // communicators beyond those that there is room for
   std::array<ProfiledClock, 2> clocks;
   std::array<std::array<char, 24>, most_profiled_types> types;  // "MPI_DOUBLE"; 0 is of no call
 };
@@ -79,9 +81,9 @@ struct MpiCallRecord {
   MpiOp op;
   std::uint8_t type;
   std::uint8_t non_blocking;
-  /// How long of the time since its last call the process was ready but had no processor, where
-  /// that time was notable and the kernel says it.
-  std::uint32_t delayed_us;
+  /// How long of the time since its last call was no work of its own: it was inside of MPI, or
+  /// ready without a processor, where that was notable and the kernel says it.
+  std::uint32_t not_own_us;
 };
 
 static_assert(sizeof(MpiCallRecord) == 40);

@@ -4,14 +4,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
-#include <utility>
 #include <vector>
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <mpi.h>
-#include <unistd.h>
+
+#include "transports/mpi/profile/profile_clock.h"
+#include "transports/mpi/profile/thread_time.h"
 
 // A function of MPI by its PMPI name, looked up once.
 #define COLLBENCH_REAL(name)                                           \
@@ -32,67 +31,15 @@ constexpr bool made_for_open_mpi = false;
 namespace collbench {
 namespace {
 
-constexpr int clock_rounds = 20;
-// The kernel is asked for delays (some 2 us) after so long only.
-constexpr std::int64_t notable_ns = 500'000;
 constexpr std::uint64_t digest_basis = 0xcbf29ce484222325U;  // FNV-1a
 
 // Set for preloaded libraries only, where it is the quickest.
 [[gnu::tls_model("initial-exec")]] thread_local int calls_open = 0;
-[[gnu::tls_model("initial-exec")]] thread_local ThreadDelay last_delay;
-
-std::int64_t now_ns() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
-
-/// How long this thread has been ready to run without a processor since it began; 0 where the
-/// kernel does not say.
-std::int64_t delayed_ns() {
-  struct Descriptor {
-    int number = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-    ~Descriptor() { close(number); }
-  };
-  thread_local const Descriptor descriptor;
-  std::array<char, 96> text{};
-  if (pread(descriptor.number, text.data(), text.size() - 1, 0) <= 0) return 0;
-  char* second = nullptr;
-  std::strtoll(text.data(), &second, 10);
-  return std::strtoll(second, nullptr, 10);
-}
-
-/// Asks again if that was notably long ago; gives how much it has grown since.
-std::int64_t renew_delay(std::int64_t now) {
-  if (now - last_delay.asked_ns < notable_ns) return 0;
-  const std::int64_t before = std::exchange(last_delay.delayed_ns, delayed_ns());
-  last_delay.asked_ns = now;
-  return last_delay.delayed_ns - before;
-}
-
-/// Of the time from the end of the last call to `now`, in microseconds.
-std::uint32_t delay_before(std::int64_t now) {
-  const std::int64_t since = now - last_delay.call_ended_ns;
-  if (last_delay.call_ended_ns == 0 || since < notable_ns) return 0;
-  const std::int64_t delay = std::min(renew_delay(now), since) / 1000;
-  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(delay, 0, UINT32_MAX));
-}
 
 std::uint64_t digest_of(const void* data, std::size_t bytes, std::uint64_t digest) {
   const auto* const each = static_cast<const unsigned char*>(data);
   for (std::size_t i = 0; i < bytes; ++i) digest = (digest ^ each[i]) * 0x100000001b3U;
   return digest;
-}
-
-/// Equal for processes whose CLOCK_MONOTONIC is the same: those of one start of one kernel.
-std::uint64_t clock_identity() {
-  std::array<char, 64> text{};
-  const int descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0 || read(descriptor, text.data(), text.size()) <= 0) {
-    gethostname(text.data(), text.size());
-  }
-  if (descriptor >= 0) close(descriptor);
-  return digest_of(text.data(), text.size(), digest_basis);
 }
 
 std::uint64_t calls_wanted() {
@@ -101,15 +48,19 @@ std::uint64_t calls_wanted() {
   return calls == 0 ? usual_profiled_calls : calls;
 }
 
-/// The ranks of `comm` in MPI_COMM_WORLD, and ours in it.
-std::vector<int> members_of(MPI_Comm comm, MPI_Comm world, int ranks) {
+MPI_Comm world() { return COLLBENCH_HANDLE(MPI_Comm, MPI_COMM_WORLD, "ompi_mpi_comm_world"); }
+MPI_Comm no_comm() { return COLLBENCH_HANDLE(MPI_Comm, MPI_COMM_NULL, "ompi_mpi_comm_null"); }
+MPI_Comm as_comm(MpiHandle handle) { return (MPI_Comm)handle; }
+
+/// The ranks of `comm` in MPI_COMM_WORLD.
+std::vector<int> members_of(MPI_Comm comm, int ranks) {
   std::vector<int> all(static_cast<std::size_t>(ranks));
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i);
   std::vector<int> members(all.size());
   MPI_Group inside{};
   MPI_Group outside{};
   COLLBENCH_REAL(PMPI_Comm_group)(comm, &inside);
-  COLLBENCH_REAL(PMPI_Comm_group)(world, &outside);
+  COLLBENCH_REAL(PMPI_Comm_group)(world(), &outside);
   COLLBENCH_REAL(PMPI_Group_translate_ranks)
   (inside, ranks, all.data(), outside, members.data());
   COLLBENCH_REAL(PMPI_Group_free)(&inside);
@@ -122,8 +73,6 @@ int forget(MPI_Comm, int, void* group, void*) {
   static_cast<ProfiledGroup*>(group)->in_use = false;
   return MPI_SUCCESS;
 }
-
-MPI_Comm as_comm(MpiHandle handle) { return (MPI_Comm)handle; }
 
 }  // namespace
 
@@ -143,9 +92,10 @@ Profiler& Profiler::instance() {
   return profiler;
 }
 
+/// Without a message: a rank that was started without the profiler would not take part.
 void Profiler::begin() {
   const char* const folder = std::getenv(profile_folder_variable);
-  if (folder == nullptr || runs_) return;
+  if (folder == nullptr || file_.is_open()) return;
   if (made_for_open_mpi != (mpi_symbol("ompi_mpi_comm_world") != nullptr)) {
     write_profile_problem(folder, made_for_open_mpi ? "the profiler is made for Open MPI, but the "
                                                       "program uses another MPI"
@@ -153,139 +103,135 @@ void Profiler::begin() {
                                                       "program uses another MPI");
     return;
   }
-  const auto everyone = COLLBENCH_HANDLE(MPI_Comm, MPI_COMM_WORLD, "ompi_mpi_comm_world");
+  if (is_spawned()) {
+    write_profile_problem(folder, "processes that MPI_Comm_spawn starts are not recorded");
+    return;
+  }
   int rank = 0;
   int ranks = 1;
-  COLLBENCH_REAL(PMPI_Comm_rank)(everyone, &rank);
-  COLLBENCH_REAL(PMPI_Comm_size)(everyone, &ranks);
+  COLLBENCH_REAL(PMPI_Comm_rank)(world(), &rank);
+  COLLBENCH_REAL(PMPI_Comm_size)(world(), &ranks);
   const auto never_copied = [](MPI_Comm, int, void*, void*, void*, int* flag) {
     *flag = 0;
     return static_cast<int>(MPI_SUCCESS);
   };
   COLLBENCH_REAL(PMPI_Comm_create_keyval)(never_copied, forget, &keyval_, nullptr);
-  MPI_Comm copy{};
-  COLLBENCH_REAL(PMPI_Comm_dup)(everyone, &copy);
-  world_ = (MpiHandle)copy;
-  runs_ = true;
-  file_.open(folder, calls_wanted(), rank, ranks);
-  measure_clock(0);
+  const ProfiledClock clock = clock_against(std::getenv(profile_clock_variable));
+  if (!file_.open(folder, calls_wanted(), rank, ranks)) return;
+  file_.header().clocks[0] = clock;
+  identify((MpiHandle)world(), 0);
 }
 
 void Profiler::finish() {
-  if (!std::exchange(runs_, false)) return;
-  measure_clock(1);
-  MPI_Comm copy = as_comm(world_);
-  COLLBENCH_REAL(PMPI_Comm_free)(&copy);
+  if (!file_.is_open()) return;
+  file_.header().clocks[1] = clock_against(std::getenv(profile_clock_variable));
   file_.close(true);
 }
 
-/// Messages to and from rank 0, of which the quickest pair counts: its answer was written half of
-/// its time after the question. Every rank takes part, also one whose file could not be made.
-void Profiler::measure_clock(int moment) {
-  const auto bytes = COLLBENCH_HANDLE(MPI_Datatype, MPI_BYTE, "ompi_mpi_byte");
-  const MPI_Comm world = as_comm(world_);
-  int rank = 0;
-  int ranks = 1;
-  COLLBENCH_REAL(PMPI_Comm_rank)(world, &rank);
-  COLLBENCH_REAL(PMPI_Comm_size)(world, &ranks);
-  const std::uint64_t own = clock_identity();
-  std::vector<std::uint64_t> identities(static_cast<std::size_t>(ranks));
-  COLLBENCH_REAL(PMPI_Allgather)
-  (&own, sizeof own, bytes, identities.data(), sizeof own, bytes, world);
-  ProfiledClock clock{now_ns(), 0, 0};
-  const auto send = COLLBENCH_REAL(PMPI_Send);
-  const auto receive = COLLBENCH_REAL(PMPI_Recv);
-  constexpr int size = sizeof(std::int64_t);
-  for (int other = 1; other < ranks; ++other) {
-    if (identities[static_cast<std::size_t>(other)] == identities[0]) continue;
-    if (rank != 0 && rank != other) continue;
-    std::int64_t quickest = -1;
-    for (int round = 0; round < clock_rounds; ++round) {
-      std::int64_t there = 0;
-      if (rank == 0) {
-        receive(&there, size, bytes, other, 0, world, MPI_STATUS_IGNORE);
-        there = now_ns();
-        send(&there, size, bytes, other, 0, world);
-        continue;
-      }
-      const std::int64_t asked = now_ns();
-      send(&there, size, bytes, 0, 0, world);
-      receive(&there, size, bytes, 0, 0, world, MPI_STATUS_IGNORE);
-      const std::int64_t answered = now_ns();
-      if (quickest >= 0 && answered - asked >= quickest) continue;
-      quickest = answered - asked;
-      clock = {answered, there - (asked + quickest / 2), quickest / 2};
-    }
-  }
-  if (file_.is_open()) file_.header().clocks[static_cast<std::size_t>(moment)] = clock;
+bool Profiler::is_spawned() const {
+  MPI_Comm parent = no_comm();
+  COLLBENCH_REAL(PMPI_Comm_get_parent)(&parent);
+  return parent != no_comm();
 }
 
-ProfiledGroup* Profiler::group_of(MpiHandle comm) {
+ProfiledGroup* Profiler::known(MpiHandle comm) const {
   void* found = nullptr;
   int flag = 0;
   COLLBENCH_REAL(PMPI_Comm_get_attr)(as_comm(comm), keyval_, &found, &flag);
-  ProfiledGroup* const known = flag != 0 ? static_cast<ProfiledGroup*>(found) : identify(comm);
-  if (known->ranks >= 2) return known;
-  return nullptr;
+  return flag != 0 ? static_cast<ProfiledGroup*>(found) : nullptr;
 }
 
-/// Without a message: members and the order in which a process first uses communicators of the same
-/// members are the same on all of them.
-ProfiledGroup* Profiler::identify(MpiHandle handle) {
-  static ProfiledGroup ignored;
+ProfiledGroup* Profiler::group_of(MpiHandle comm) {
+  ProfiledGroup* group = known(comm);
+  if (group == nullptr) group = identify(comm, 0);
+  if (!group->is_listed.load(std::memory_order_acquire)) list(*group, comm);
+  return group->index < most_profiled_communicators ? group : nullptr;
+}
+
+void Profiler::made(MpiHandle parent, MpiHandle made) {
+  if (!file_.is_open() || as_comm(made) == no_comm() || known(made) != nullptr) return;
+  const ProfiledGroup* const from = known(parent);
+  identify(made, from == nullptr ? 0 : from->id);
+}
+
+/// Gives a communicator its name, when it is made or, where that was not seen, when it is first
+/// used. Groups on both sides, one rank alone and ranks of another world are left out.
+ProfiledGroup* Profiler::identify(MpiHandle handle, std::uint64_t parent) {
+  static ProfiledGroup ignored{.is_listed = true};
   const MPI_Comm comm = as_comm(handle);
   const std::lock_guard lock(identifying_);
+  if (ProfiledGroup* const found = known(handle)) return found;  // by another thread
   int is_inter = 0;
-  int rank = 0;
   int ranks = 0;
   COLLBENCH_REAL(PMPI_Comm_test_inter)(comm, &is_inter);
-  COLLBENCH_REAL(PMPI_Comm_rank)(comm, &rank);
   COLLBENCH_REAL(PMPI_Comm_size)(comm, &ranks);
-  ProfiledGroup* made = &ignored;
+  ProfiledGroup* group = &ignored;
   if (is_inter == 0 && ranks >= 2) {
-    const std::vector<int> members = members_of(comm, as_comm(world_), ranks);
-    made = slot_for(digest_of(members.data(), members.size() * sizeof(int), digest_basis), ranks,
-                    rank, handle);
-    if (made == nullptr) made = &ignored;
+    const std::vector<int> members = members_of(comm, ranks);
+    if (std::find(members.begin(), members.end(), MPI_UNDEFINED) == members.end()) {
+      const void* const data = members.data();
+      group = named(parent, digest_of(data, members.size() * sizeof(int), digest_basis), ranks);
+      COLLBENCH_REAL(PMPI_Comm_rank)(comm, &group->rank);
+    }
   }
-  COLLBENCH_REAL(PMPI_Comm_set_attr)(comm, keyval_, made);
-  return made;
+  COLLBENCH_REAL(PMPI_Comm_set_attr)(comm, keyval_, group);
+  return group;
 }
 
-/// One that was freed by all its members goes on under the same name.
-ProfiledGroup* Profiler::slot_for(std::uint64_t members, int ranks, int rank, MpiHandle comm) {
-  ProfileHeader& header = file_.header();
+/// Without a message: members, and the order in which communicators of the same members are made of
+/// one parent and freed, are the same on all members. One that was freed by all goes on.
+ProfiledGroup* Profiler::named(std::uint64_t parent, std::uint64_t members, int ranks) {
   std::uint64_t ordinal = 0;
-  for (std::uint32_t i = 0; i < header.communicators; ++i) {
-    ProfiledGroup& one = groups_[i];
-    if (one.members != members || one.ranks != ranks) continue;
-    if (!std::exchange(one.in_use, true)) return &one;
+  for (ProfiledGroup& one : groups_) {
+    if (one.parent != parent || one.members != members || one.ranks != ranks) continue;
+    if (!one.in_use.exchange(true)) {
+      one.is_listed = false;
+      return &one;
+    }
     ++ordinal;
   }
-  if (header.communicators == most_profiled_communicators) {
-    ++header.left_out;
-    return nullptr;
-  }
-  ProfiledGroup& made = groups_[header.communicators];
+  ProfiledGroup& made = groups_.emplace_back();
+  made.parent = parent;
   made.members = members;
-  made.index = header.communicators;
   made.ranks = ranks;
-  made.in_use = true;
-  ProfiledCommunicator& written = file_.communicators()[made.index];
-  written.id = digest_of(&ordinal, sizeof ordinal, members);
-  written.ranks = ranks;
-  written.rank = rank;
+  made.id = digest_of(&ordinal, sizeof ordinal, digest_of(&parent, sizeof parent, members));
+  return &made;
+}
+
+/// The names that the program gave to those that follow each other stand beside each other.
+void Profiler::list(ProfiledGroup& group, MpiHandle comm) {
+  const std::lock_guard lock(identifying_);
+  if (group.is_listed) return;
+  ProfileHeader& header = file_.header();
+  if (group.index == most_profiled_communicators) {
+    if (header.communicators == most_profiled_communicators) {
+      ++header.left_out;
+      group.is_listed = true;
+      return;
+    }
+    group.index = header.communicators;
+    ProfiledCommunicator& written = file_.communicators()[group.index];
+    written.id = group.id;
+    written.ranks = group.ranks;
+    written.rank = group.rank;
+    ++header.communicators;
+  }
   std::array<char, MPI_MAX_OBJECT_NAME> name{};
   int length = 0;
   COLLBENCH_REAL(PMPI_Comm_get_name)(as_comm(comm), name.data(), &length);
-  std::snprintf(written.name.data(), written.name.size(), "%.31s", name.data());
-  ++header.communicators;
-  return &made;
+  std::array<char, 32>& written = file_.communicators()[group.index].name;
+  const std::size_t used = std::strlen(written.data());
+  const char* const between = used == 0 ? "" : ", ";
+  const bool fits = used + std::strlen(between) + std::strlen(name.data()) < written.size();
+  if (used == 0 || (fits && std::strstr(written.data(), name.data()) == nullptr)) {
+    std::snprintf(written.data() + used, written.size() - used, "%s%.31s", between, name.data());
+  }
+  group.is_listed.store(true, std::memory_order_release);
 }
 
 /// Bytes of one element. Only of types that MPI names itself is the size kept: the handles of
 /// others are used again for other types.
-int Profiler::named_type(MpiHandle handle, std::uint8_t& name) {
+std::int64_t Profiler::named_type(MpiHandle handle, std::uint8_t& name) {
   const auto type = (MPI_Datatype)handle;
   for (std::size_t i = 1; i < types_.size(); ++i) {
     NamedType& one = types_[i];
@@ -294,8 +240,8 @@ int Profiler::named_type(MpiHandle handle, std::uint8_t& name) {
     name = one.name;
     return one.bytes;
   }
-  int bytes = 0;
-  COLLBENCH_REAL(PMPI_Type_size)(type, &bytes);
+  MPI_Count bytes = 0;  // an int ends at 2 GiB
+  COLLBENCH_REAL(PMPI_Type_size_x)(type, &bytes);
   int integers = 0;
   int addresses = 0;
   int types = 0;
@@ -357,25 +303,28 @@ MpiCallRecord* Profiler::call(ProfiledKind kind, MpiHandle comm, const ProfiledV
   call.op = op;
   call.type = type;
   call.non_blocking = non_blocking ? 1 : 0;
+  call.not_own_us = take_not_own_us();
   call.start_ns = now_ns();
-  call.delayed_us = delay_before(call.start_ns);
   return &call;
 }
 
+CallInScope::CallInScope() {
+  if (calls_open++ == 0) enter_mpi(now_ns());
+}
+
 CallInScope::CallInScope(ProfiledKind kind, MpiHandle comm, const ProfiledVector& vector, MpiOp op,
-                         bool non_blocking) {
-  if (calls_open++ == 0) {
-    call_ = Profiler::instance().call(kind, comm, vector, op, non_blocking);
-  }
+                         bool non_blocking)
+    : CallInScope() {
+  if (calls_open == 1) call_ = Profiler::instance().call(kind, comm, vector, op, non_blocking);
 }
 
 CallInScope::~CallInScope() {
-  --calls_open;
-  if (call_ == nullptr) return;
+  if (--calls_open > 0) return;
   const std::int64_t now = now_ns();
-  if (call_->non_blocking == 0) call_->duration_ns = now - call_->start_ns;
-  renew_delay(now);
-  last_delay.call_ended_ns = now;
+  leave_mpi(now);
+  if (call_ == nullptr || call_->non_blocking != 0) return;
+  call_->duration_ns = now - call_->start_ns;
+  take_not_own_us();  // what comes before the next begins here
 }
 
 }  // namespace collbench

@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <mutex>
 
 #include "transports/mpi/profile/profile_file.h"
@@ -33,12 +34,17 @@ struct ProfiledVector {
   MpiHandle type = 0;
 };
 
-/// A communicator that is in use.
+/// A communicator, or several of the same name one after the other (Profiler::identify).
 struct ProfiledGroup {
+  std::uint64_t parent = 0;   // the id of the communicator that it was made of; 0: not known
   std::uint64_t members = 0;  // a digest of their ranks in MPI_COMM_WORLD
-  std::uint32_t index = 0;
+  std::uint64_t id = 0;
   int ranks = 0;
-  bool in_use = false;
+  int rank = 0;
+  /// Where it stands in the file, from its first call on.
+  std::uint32_t index = most_profiled_communicators;
+  std::atomic<bool> is_listed = false;
+  std::atomic<bool> in_use = true;
   std::atomic<std::uint32_t> sequence = 0;
 };
 
@@ -56,43 +62,39 @@ class Profiler {
   MpiCallRecord* call(ProfiledKind kind, MpiHandle comm, const ProfiledVector& vector, MpiOp op,
                       bool non_blocking);
   static MpiOp op_of(MpiHandle op);
+  /// `made` was made of `parent`; it may be MPI_COMM_NULL.
+  void made(MpiHandle parent, MpiHandle made);
 
  private:
   struct NamedType {
     std::atomic<bool> is_set = false;
     MpiHandle type = 0;
-    int bytes = 0;
+    std::int64_t bytes = 0;
     std::uint8_t name = 0;
   };
 
+  bool is_spawned() const;
+  ProfiledGroup* known(MpiHandle comm) const;
   ProfiledGroup* group_of(MpiHandle comm);
-  ProfiledGroup* identify(MpiHandle comm);
-  ProfiledGroup* slot_for(std::uint64_t members, int ranks, int rank, MpiHandle comm);
+  ProfiledGroup* identify(MpiHandle comm, std::uint64_t parent);
+  ProfiledGroup* named(std::uint64_t parent, std::uint64_t members, int ranks);
+  void list(ProfiledGroup& group, MpiHandle comm);
   std::int64_t bytes_of(const ProfiledVector& vector, int ranks, std::uint8_t& name);
-  int named_type(MpiHandle type, std::uint8_t& name);
-  void measure_clock(int moment);
+  std::int64_t named_type(MpiHandle type, std::uint8_t& name);
 
   ProfileFile file_;
   int keyval_ = 0;
-  bool runs_ = false;    // between MPI_Init and MPI_Finalize
-  MpiHandle world_ = 0;  // our own copy, so that no message meets one of the program
   std::mutex identifying_;
-  std::array<ProfiledGroup, most_profiled_communicators> groups_;
+  std::deque<ProfiledGroup> groups_;
   std::array<NamedType, most_profiled_types> types_;
 };
 
-/// How long a thread had been ready without a processor when it was last asked for, and when its
-/// last call ended.
-struct ThreadDelay {
-  std::int64_t call_ended_ns = 0;
-  std::int64_t asked_ns = 0;
-  std::int64_t delayed_ns = 0;
-};
-
-/// A call of the program from here to the end of the scope. Calls that MPI makes of itself inside
-/// of one (a Fortran binding of the C one) are part of it.
+/// A call of the program from here to the end of the scope, recorded or, without a kind, only
+/// timed. Calls that MPI makes of itself inside of one (a Fortran binding of the C one) are part of
+/// it.
 class CallInScope {
  public:
+  CallInScope();
   CallInScope(ProfiledKind kind, MpiHandle comm, const ProfiledVector& vector,
               MpiOp op = MpiOp::none, bool non_blocking = false);
   ~CallInScope();
