@@ -1,5 +1,6 @@
 #include "core/stop_request.h"
 
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <cstdint>
@@ -10,7 +11,7 @@ namespace {
 
 std::atomic<int> caught = 0;
 std::atomic<std::int64_t> caught_at_ns = 0;
-static_assert(std::atomic<int>::is_always_lock_free &&
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free &&
               std::atomic<std::int64_t>::is_always_lock_free);  // a handler may touch them
 
 std::int64_t now_ns() noexcept {
@@ -19,9 +20,30 @@ std::int64_t now_ns() noexcept {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
+constexpr std::int64_t repeat_ns = 500'000'000;  // so soon after the first is no second wish
+std::array<std::atomic<pid_t>, 256> groups{};
+std::atomic<bool> groups_killed = false;
+
+bool kill_groups() {
+  bool any = false;
+  for (const std::atomic<pid_t>& group : groups) {
+    const pid_t number = group;
+    any = (number > 0 && kill(-number, SIGKILL) == 0) || any;
+  }
+  return any;
+}
+
 extern "C" void note_signal(int number) {
-  caught_at_ns = now_ns();
-  caught = number;
+  if (caught == 0) {
+    caught_at_ns = now_ns();
+    caught = number;
+    return;
+  }
+  if (now_ns() - caught_at_ns < repeat_ns) return;
+  const bool waits_for_groups = kill_groups() && !groups_killed.exchange(true);
+  if (waits_for_groups) return;
+  signal(number, SIG_DFL);
+  raise(number);
 }
 
 }  // namespace
@@ -30,9 +52,23 @@ void watch_stop_signals() {
   struct sigaction action = {};
   action.sa_handler = note_signal;
   sigemptyset(&action.sa_mask);
-  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+  action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+}
+
+void kill_on_second_stop(pid_t group) {
+  for (std::atomic<pid_t>& place : groups) {
+    pid_t none = 0;
+    if (place.compare_exchange_strong(none, group)) return;
+  }
+}
+
+void forget_group(pid_t group) {
+  for (std::atomic<pid_t>& place : groups) {
+    pid_t expected = group;
+    if (place.compare_exchange_strong(expected, 0)) return;
+  }
 }
 
 int stop_signal() noexcept { return caught; }

@@ -5,14 +5,22 @@
 #include <cstdint>
 #include <string>
 
+#include <sys/types.h>
+
 #include "core/error.h"
 #include "core/units.h"
 
 namespace collbench {
 
-/// From now on SIGINT and SIGTERM are noted instead of ending this process; the second one does
-/// end it. Call before threads are started.
+/// From now on SIGINT and SIGTERM are noted instead of ending this process. One that comes at once
+/// again, as launchers and terminals send them, is the same. A later one kills the process groups
+/// that kill_on_second_stop() names, so that what waits for them ends; one after that, or where
+/// there is none, ends this process. Call before threads are started.
 void watch_stop_signals();
+
+/// Thread safety: any thread. The first 256 groups count.
+void kill_on_second_stop(pid_t group);
+void forget_group(pid_t group);
 
 /// The first signal that came, 0 if none did. Thread safety: any thread.
 int stop_signal() noexcept;

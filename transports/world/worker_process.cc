@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "core/file_error.h"
 #include "core/input_file.h"
+#include "core/stop_request.h"
 
 extern char** environ;
 
@@ -82,6 +83,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command,
     pid_ = -1;
     throw FileUnavailable("cannot start " + words[0] + ": " + std::strerror(failure));
   }
+  kill_on_second_stop(pid_);
 }
 
 ChildProcess::ChildProcess(ChildProcess&& other) noexcept
@@ -98,6 +100,7 @@ ChildProcess::~ChildProcess() {
   kill();
   int status = 0;
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) continue;
+  forget_group(pid_);
 }
 
 std::optional<std::string> ChildProcess::ended() {
@@ -115,7 +118,10 @@ std::optional<std::string> ChildProcess::ended_within(Seconds patience) {
 
 std::optional<int> ChildProcess::exit_code() {
   int status = 0;
-  if (pid_ >= 0 && !status_ && waitpid(pid_, &status, WNOHANG) == pid_) status_ = status;
+  if (pid_ >= 0 && !status_ && waitpid(pid_, &status, WNOHANG) == pid_) {
+    status_ = status;
+    forget_group(pid_);
+  }
   if (!status_) return std::nullopt;
   return WIFEXITED(*status_) ? WEXITSTATUS(*status_) : 128 + WTERMSIG(*status_);
 }
