@@ -2,14 +2,18 @@
 #include "bench/tuning/tune.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include "bench/measure/measure_case.h"
 #include "bench/measure/sweep.h"
@@ -109,6 +113,9 @@ std::vector<Case> cells_of(const Settings& settings, const LibraryTuning& tuning
             fmt::format("{}: one rank has nothing to choose", settings.label("workers")));
   }
   sweep.first = settings.size("minbytes");
+  require(sweep.first.count >= size_of(DataType::f32),
+          fmt::format("{}: {} is less than one f32, of 4 B", settings.label("minbytes"),
+                      to_string(sweep.first)));
   sweep.last = settings.size("maxbytes");
   sweep.factor = settings.number("stepfactor");
   return sweep_cases(sweep);
@@ -207,6 +214,7 @@ int prove(const TuningPlan& plan, Race& race, TuningResult& result, const Librar
   const std::vector<TunedPoint> searched = result.points;
   const std::vector<ProvenPoint> points =
       prove_rules(plan, race, result, with_rules, budget, tuning.played);
+  leave_without_rules();
   print_late_choices(searched, result.points);
   const bool is_obeyed = print_proof(points);
   if (const int lost = take_back(result, points); lost > 0) {
@@ -216,6 +224,42 @@ int prove(const TuningPlan& plan, Race& race, TuningResult& result, const Librar
   if (is_obeyed) return exit_ok;
   std::cerr << "collbench: the library does not play what the rules say\n";
   return exit_gate_failed;
+}
+
+/// What a stopped search found is neither complete nor proven: no file of rules is touched.
+void leave_without_rules() {
+  if (stop_signal() == 0) return;
+  throw Stopped(fmt::format("stopped by {}: the rules are not proven, and none are written",
+                            stop_signal_name()));
+}
+
+/// Before the time is spent. The files themselves are replaced at the end (core/output_file.h).
+void require_writable(const Settings& settings) {
+  if (!settings.given("output")) return;
+  const std::string file = settings.text("output");
+  const std::string folder = std::filesystem::path(file).parent_path();
+  if (access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0) {
+    throw Unavailable(fmt::format("{}: cannot write '{}': {}", settings.label("output"), file,
+                                  std::strerror(errno)));
+  }
+}
+
+bool changes_anything(const TuningResult& result) {
+  return std::any_of(result.points.begin(), result.points.end(),
+                     [](const TunedPoint& point) { return point.changes; });
+}
+
+void save_rules(const TuningResult& result, const LibraryTuning& tuning, const std::string& file) {
+  write_rules(result, tuning, file);
+  if (!changes_anything(result)) {
+    std::cout << "# rules written, which leave everything to the library\n";
+    return;
+  }
+  std::cout << "# rules written; they are loaded by";
+  for (const auto& [name, value] : tuning.variables(file)) {
+    std::cout << fmt::format(" {}={}", name, value);
+  }
+  std::cout << '\n';
 }
 
 int tune_offline(const Settings& settings) {
@@ -232,24 +276,21 @@ int tune_offline(const Settings& settings) {
   return exit_ok;
 }
 
-int tune(const Settings& settings) {
-  if (settings.given("offline")) return tune_offline(settings);
-  require(!settings.given("share"),
-          fmt::format("{} is of a table: give it with --offline", settings.label("share")));
-  LibraryTuning tuning;
-  const Backend& backend = backend_of_library(settings.text("library"), tuning);
-  require_usable(backend);
+constexpr double for_the_race = 0.6;  // of the budget
+
+TuningPlan plan_of(const Settings& settings, const LibraryTuning& tuning) {
   TuningPlan plan;
   plan.cells = cells_of(settings, tuning);
   plan.library = tuning.library;
   plan.own_choice = tuning.candidates.front();
   plan.waits_busily = tuning.waits_busily;
   plan.timeout = settings.duration("timeout");
-  const Seconds budget = settings.duration("budget");
-  constexpr double for_the_race = 0.6;
-  plan.budget = budget * for_the_race;
-  watch_stop_signals();
+  plan.budget = settings.duration("budget") * for_the_race;
   plan.stop_requested = stop_signal_name;
+  return plan;
+}
+
+int search_and_prove(const Settings& settings, const LibraryTuning& tuning, TuningPlan plan) {
   ProgressLine progress(use_progress("auto"));
   plan.on_progress = [&](const std::string& text) { progress.show(text); };
   LibraryWorlds without({});
@@ -264,28 +305,36 @@ int tune(const Settings& settings) {
                            result.points.size(),
                            result.is_settled ? "; nothing more would pay" : "");
   print_choices(result.points);
-  const bool changes = std::any_of(result.points.begin(), result.points.end(),
-                                   [](const TunedPoint& point) { return point.changes; });
+  leave_without_rules();
   int code = exit_ok;
-  if (!changes) {
+  if (changes_anything(result)) {
+    code = prove(plan, race, result, tuning, settings.duration("budget") * (1 - for_the_race));
+  } else {
     std::cout
         << (result.is_settled
                 ? "# the library's own choice is the best, or within 3 % of it, at every point\n"
                 : "# nothing that surely gains 3 % was found in this time\n");
-  } else if (result.stopped_by.empty()) {
-    code = prove(plan, race, result, tuning, budget * (1 - for_the_race));
-  } else {
-    std::cout << fmt::format("# stopped by {}: the rules are not proven\n", result.stopped_by);
   }
-  if (settings.given("output")) {
-    write_rules(result, tuning, settings.text("output"));
-    std::cout << "# rules written; they are loaded by";
-    for (const auto& [name, value] : tuning.variables(settings.text("output"))) {
-      std::cout << fmt::format(" {}={}", name, value);
-    }
-    std::cout << '\n';
-  }
+  if (settings.given("output")) save_rules(result, tuning, settings.text("output"));
   return code;
+}
+
+int tune(const Settings& settings) {
+  if (settings.given("offline")) return tune_offline(settings);
+  require(!settings.given("share"),
+          fmt::format("{} is of a table: give it with --offline", settings.label("share")));
+  LibraryTuning tuning;
+  const Backend& backend = backend_of_library(settings.text("library"), tuning);
+  require_usable(backend);
+  const TuningPlan plan = plan_of(settings, tuning);
+  require_writable(settings);
+  watch_stop_signals();
+  try {
+    return search_and_prove(settings, tuning, plan);
+  } catch (const Error&) {
+    leave_without_rules();  // a world that was starting fails when it is stopped
+    throw;
+  }
 }
 
 }  // namespace

@@ -119,7 +119,7 @@ TuningResult race_candidates(const TuningPlan& plan, Race& race) {
     if (!result.stopped_by.empty()) break;
     const auto next = race.next(cost, race.surface().drift());
     if (!next) {
-      result.is_settled = since(begin) < 0.9 * plan.budget;
+      result.is_settled = result.measurements > 0 && since(begin) < 0.9 * plan.budget;
       break;
     }
     const Case& point = plan.cells[next->cell];

@@ -53,5 +53,29 @@ TEST_F(TuneTest, RulesForTheMpiAtHandAreFoundAndProven) {
   EXPECT_THAT(folder_.read("rules"), Not(HasSubstr("NaN")));
 }
 
+TEST_F(TuneTest, WhatWasStoppedLeavesNoRules) {
+  if (tune({"-W", "2", "-e", "4", "--budget", "1ms"}).code == 4) GTEST_SKIP() << "no Open MPI";
+  folder_.write("rules", "before\n");
+  const CommandOutcome stopped = invoke_program(
+      folder_, "sh",
+      {"-c", std::string(COLLBENCH_BINARY) +
+                 " tune -W 2 --budget 60s -o rules & sleep 3; kill -TERM $!; wait $!"});
+  EXPECT_EQ(stopped.code, 143) << stopped.err;
+  EXPECT_EQ(folder_.read("rules"), "before\n");
+}
+
+TEST_F(TuneTest, WhatCannotBeTunedOrWrittenIsRefusedBeforeTheBudgetIsSpent) {
+  const CommandOutcome short_one = tune({"-W", "2", "-e", "4", "--budget", "1ms", "-o", "rules"});
+  if (short_one.code == 4) GTEST_SKIP() << "no Open MPI";
+  EXPECT_THAT(short_one.out, Not(HasSubstr("nothing more would pay")));
+  EXPECT_THAT(short_one.out, HasSubstr("rules written, which leave everything to the library"));
+  const CommandOutcome small = tune({"-b", "3"});
+  EXPECT_EQ(small.code, 2);
+  EXPECT_THAT(small.err, HasSubstr("less than one f32"));
+  const CommandOutcome nowhere = tune({"-o", "nodir/x"});
+  EXPECT_EQ(nowhere.code, 4);
+  EXPECT_THAT(nowhere.err, HasSubstr("cannot write 'nodir/x'"));
+}
+
 }  // namespace
 }  // namespace collbench
