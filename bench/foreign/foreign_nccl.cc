@@ -70,7 +70,9 @@ class RanksByRatio {
 
 class NcclText {
  public:
-  explicit NcclText(const std::string& file) : file_(file) { table_.name = file; }
+  NcclText(const std::string& file, bool takes_all) : file_(file), takes_all_(takes_all) {
+    table_.name = file;
+  }
 
   MeasuredTable read(std::string_view text) {
     for (const TextLine& line : lines_of(text)) {
@@ -88,7 +90,7 @@ class NcclText {
       }
     }
     end_part();
-    if (runs_ < 2) {
+    if (runs_ < 2 && !takes_all_) {
       for (MeasuredTime& row : table_.times) row.batch.clear();
     }
     if (without_operator_ > 0) {
@@ -97,8 +99,9 @@ class NcclText {
                       file_, without_operator_));
     }
     require(!table_.times.empty(),
-            fmt::format("{}: no row of nccl-tests' table of an all-reduce in it{}{}", file_,
-                        table_.notes.empty() ? "" : "; ", fmt::join(table_.notes, "; ")));
+            fmt::format("{}: no row of nccl-tests' table{} in it{}{}", file_,
+                        takes_all_ ? "" : " of an all-reduce", table_.notes.empty() ? "" : "; ",
+                        fmt::join(table_.notes, "; ")));
     return std::move(table_);
   }
 
@@ -117,9 +120,16 @@ class NcclText {
     for (const std::string_view word : words) {
       if (word.substr(0, 5) == "RCCL:") row_.library = "rccl";
     }
-    if (words.size() > 2 && words[1] == "Collective" && words.back() != "all_reduce_perf") {
-      table_.notes.push_back("the test that ran was " + std::string(words.back()));
+    if (words.size() > 2 && words[1] == "Collective") begin_test(words.back());
+  }
+
+  /// "# Collective test starting: all_gather_perf"
+  void begin_test(std::string_view test) {
+    if (test != "all_reduce_perf") {
+      table_.notes.push_back("the test that ran was " + std::string(test));
     }
+    if (takes_all_ && parted_ < table_.times.size()) end_part();
+    collective_ = test.substr(0, test.find("_perf"));
   }
 
   /// "# Rank 0 Group 0 Pid 5 on host device 0 [0x18] NVIDIA H100 80GB HBM3"
@@ -192,7 +202,7 @@ class NcclText {
     MeasuredTime row = row_;
     row.bytes = Bytes{table_integer(words[0], "the size", place)};
     const bool reduces = words[3] != "none";
-    if (!reduces && is_plain()) {
+    if (!reduces && is_plain() && !takes_all_) {
       ++without_operator_;
       return;
     }
@@ -222,7 +232,7 @@ class NcclText {
 
   /// Rows whose busbw is that of another collective, and not of an all-reduce.
   void leave_out_others(int ranks) {
-    if (ranks < 2 || by_ratio_.fits(2 * (ranks - 1.0) / ranks)) return;
+    if (takes_all_ || ranks < 2 || by_ratio_.fits(2 * (ranks - 1.0) / ranks)) return;
     const bool is_half = by_ratio_.fits((ranks - 1.0) / ranks);
     if (!is_half && !by_ratio_.fits(1)) return;
     table_.notes.push_back(fmt::format(
@@ -256,6 +266,12 @@ class NcclText {
 
   /// The name of the run that has just ended. Health checks append those of many hosts to one log.
   std::string run_name() const {
+    if (takes_all_ && is_own_) {
+      return fmt::format("{} {} {}{}{}", row_.algorithm, row_.library, to_string(row_.collective),
+                         row_.groups, row_.counts);
+    }
+    if (takes_all_ && collective_.empty()) return runs_ < 2 ? "" : fmt::format("table {}", runs_);
+    if (takes_all_) return collective_;
     if (is_own_) return "";
     std::string name = fmt::format("run {}", runs_);
     if (!hosts_.empty()) name += " on " + *hosts_.begin();
@@ -282,6 +298,8 @@ class NcclText {
   }
 
   const std::string& file_;
+  bool takes_all_;          // collectives, not only all-reduces
+  std::string collective_;  // that the tables from here on are of; empty: not said
   MeasuredTable table_;
   MeasuredTime row_ = mean_of("nccl");
   std::size_t parted_ = 0;                    // rows that have their scale
@@ -302,7 +320,11 @@ class NcclText {
 }  // namespace
 
 MeasuredTable read_nccl_text(std::string_view text, const std::string& file) {
-  return NcclText(file).read(text);
+  return NcclText(file, false).read(text);
+}
+
+MeasuredTable read_nccl_tables(std::string_view text, const std::string& file) {
+  return NcclText(file, true).read(text);
 }
 
 }  // namespace collbench

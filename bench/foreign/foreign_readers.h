@@ -63,6 +63,9 @@ using ReadTable = MeasuredTable(std::string_view text, const std::string& file);
 
 /// The table of nccl-tests and rccl-tests; other output around it is passed over.
 ReadTable read_nccl_text;
+/// The same of whatever collectives: `batch` is what the table says of its own, "all_gather", else
+/// its number from the second on.
+ReadTable read_nccl_tables;
 /// The all-reduces among the tables of MPI's benchmarks (bench/foreign/mpi_benchmarks.h); others
 /// are left out with a note.
 ReadTable read_mpi_benchmarks;

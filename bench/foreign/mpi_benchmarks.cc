@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -101,10 +102,15 @@ class MpiBenchmarks {
     };
     if (is(1, "OSU")) begin_osu(line);
     if (is(1, "Benchmarking") && words.size() > 2) begin_imb(words[2]);
-    if (is(1, "Datatype:") && words.size() > 2) read_type(row_, words[2]);
-    if (is(1, "MPI_Datatype") && is(2, "for") && is(3, "reductions"))
+    if (is(1, "Datatype:") && words.size() > 2) begin_type(words[2]);
+    if (is(1, "MPI_Datatype") && is(2, "for") && is(3, "reductions")) {
       read_type(of_imb_, words.back());
-    if (is(1, "MPI_Op")) read_operator(words.back());
+      imb_type_ = words.back();
+    }
+    if (is(1, "MPI_Op")) {
+      read_operator(words.back());
+      imb_op_ = words.back();
+    }
     if (is(1, "#processes") && is(2, "=") && words.size() > 3) {
       of_imb_.scale = {small_integer_in(words[3], 1).value_or(0)};
       all_.back().title += fmt::format(", {} processes", words[3]);
@@ -114,6 +120,26 @@ class MpiBenchmarks {
     if (is(0, "#bytes")) columns_ = imb_columns(words);
     const bool is_osu = is(1, "Size") && (is(2, "Avg") || line.find("(us)") != line.npos);
     if (is_osu) begin_rows_of_osu(words);
+    // Of rates, or of a barrier, which has no sizes.
+    const bool is_other = !is_osu && !is_imb_ && (is(1, "Size") || is(1, "Avg"));
+    if (is_other && !all_.empty()) {
+      columns_ = {.count = static_cast<int>(words.size())};
+      notes_.push_back(
+          fmt::format("{}: '{}' holds no latencies by size", file_, all_.back().title));
+    }
+  }
+
+  /// OSU repeats its table, under one title, for each type.
+  void begin_type(std::string_view name) {
+    if (name.ends_with('.')) name.remove_suffix(1);
+    if (!all_.empty() && !all_.back().times.empty()) {
+      MpiBenchmark next = all_.back();
+      next.times.clear();
+      all_.push_back(std::move(next));
+      columns_ = {};
+    }
+    if (!all_.empty()) all_.back().elements = name;
+    read_type(row_, name);
   }
 
   /// "OSU MPI Allreduce Latency Test" of a line with the version: two versions have the same title.
@@ -140,12 +166,13 @@ class MpiBenchmarks {
   void begin_imb(std::string_view benchmark) {
     begin(fmt::format("IMB {}", benchmark));
     all_.back().is_all_reduce = bare_name(benchmark) == "allreduce";
+    all_.back().elements = imb_type_ + (imb_op_.empty() ? "" : " " + imb_op_);
     is_imb_ = true;
     row_ = of_imb_;
   }
 
   void begin(std::string title) {
-    all_.push_back({std::move(title), false, {}});
+    all_.push_back({std::move(title), false, "", {}});
     columns_ = {};
     is_imb_ = false;
     is_of_groups_ = false;
@@ -188,8 +215,9 @@ class MpiBenchmarks {
     };
     MeasuredTime row = is_imb_ ? of_imb_ : row_;
     row.bytes = Bytes{table_integer(words[0], "the size", place)};
-    if (row.bytes.count == 0) return;
-    row = timed(row, value(columns_.average, "the average"), false, place);
+    const double average = value(columns_.average, "the average");
+    if (row.bytes.count == 0 && average == 0) return;
+    row = timed(row, average, false, place);
     if (columns_.minimum > 0) row.low = Seconds{value(columns_.minimum, "the minimum") * 1e-6};
     if (columns_.maximum > 0) row.high = Seconds{value(columns_.maximum, "the maximum") * 1e-6};
     if (columns_.validation > 0) {
@@ -210,7 +238,9 @@ class MpiBenchmarks {
   RowColumns columns_;
   MeasuredTime row_ = mean_of("mpi");     // of OSU's table at hand
   MeasuredTime of_imb_ = mean_of("mpi");  // of all of IMB's
-  bool is_imb_ = false;                   // the table at hand
+  std::string imb_type_;
+  std::string imb_op_;
+  bool is_imb_ = false;  // the table at hand
   bool is_of_groups_ = false;
 };
 
@@ -231,7 +261,8 @@ MeasuredTable read_mpi_benchmarks(std::string_view text, const std::string& file
       continue;
     }
     if (table.source.empty()) table.source = test.title.substr(0, test.title.find(','));
-    table.times.insert(table.times.end(), test.times.begin(), test.times.end());
+    std::copy_if(test.times.begin(), test.times.end(), std::back_inserter(table.times),
+                 [](const MeasuredTime& row) { return row.bytes.count > 0; });
   }
   require(!table.times.empty(),
           fmt::format("{}: no row of osu_allreduce's or IMB's table of an all-reduce in it{}{}",

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -38,8 +40,9 @@ void add_rows(const MeasuredTable& table, const std::string& title, std::vector<
       throw WrongResult(fmt::format("{}: {} elements of {} are wrong", table.name, row.wrong,
                                     to_string(row.bytes)));
     }
-    all.push_back({fmt::format("{}/{}/{}/{}{}", title, row.bytes.count, to_string(row.type),
-                               to_string(row.op), row.in_place ? "/in-place" : ""),
+    all.push_back({fmt::format("{}{}{}/{}/{}/{}{}", title, row.batch.empty() ? "" : " ", row.batch,
+                               row.bytes.count, to_string(row.type), to_string(row.op),
+                               row.in_place ? "/in-place" : ""),
                    {row.time.count() * 1e9},
                    row.bytes});
   }
@@ -55,7 +58,7 @@ std::vector<NamedTimes> read_nccl_times(std::string_view text, const TimesColumn
     add_rows(read_rccl_json(text, place), "rccl", all);
   } else {
     require(format == "nccl-tests", place + ": no table of nccl-tests or rccl-tests in it");
-    add_rows(read_nccl_text(text, place), "nccl", all);
+    add_rows(read_nccl_tables(text, place), "nccl", all);
   }
   return all;
 }
@@ -70,11 +73,16 @@ std::vector<NamedTimes> read_mpi_times(std::string_view text, const TimesColumns
         throw WrongResult(fmt::format("{}: the result of {} at {} is wrong", place, test.title,
                                       to_string(row.bytes)));
       }
-      all.push_back(
-          {fmt::format("{}/{}", test.title, row.bytes.count), {row.time.count() * 1e9}, row.bytes});
+      all.push_back({fmt::format("{}{}{}/{}", test.title, test.elements.empty() ? "" : ", ",
+                                 test.elements, row.bytes.count),
+                     {row.time.count() * 1e9},
+                     row.bytes});
     }
   }
-  require(!all.empty(), place + ": no table of the OSU or Intel MPI Benchmarks with times in it");
+  require(!all.empty(),
+          fmt::format("{}: no table of the OSU or Intel MPI Benchmarks with latencies by size in "
+                      "it{}{}",
+                      place, notes.empty() ? "" : "; ", fmt::join(notes, "; ")));
   return all;
 }
 
@@ -83,6 +91,7 @@ std::vector<NamedTimes> read_gbench_json(std::string_view text, const std::strin
   read_json<TimesJson>(text, place, [&](const TimesJson& document) {
     for (const TimesJson& entry : document.at("benchmarks")) {
       if (entry.value("run_type", std::string("iteration")) != "iteration") continue;
+      if (entry.value("skipped", false)) continue;
       const std::string name = entry.value("run_name", entry.at("name").get<std::string>());
       require(!entry.value("error_occurred", false),
               fmt::format("{}: '{}' failed: {}", place, name,
@@ -95,25 +104,43 @@ std::vector<NamedTimes> read_gbench_json(std::string_view text, const std::strin
   return all;
 }
 
-bool is_aggregate(std::string_view name) {
+/// "BM_copy_mean" is of the repetitions of BM_copy if that, or another such, is there; else it is
+/// what a benchmark is called.
+bool is_aggregate(std::string_view name, const std::set<std::string, std::less<>>& names) {
   constexpr std::array<std::string_view, 4> endings = {"_mean", "_median", "_stddev", "_cv"};
-  return std::any_of(endings.begin(), endings.end(),
-                     [&](std::string_view ending) { return name.ends_with(ending); });
+  return std::any_of(endings.begin(), endings.end(), [&](std::string_view ending) {
+    if (!name.ends_with(ending)) return false;
+    const std::string base(name.substr(0, name.size() - ending.size()));
+    return names.contains(base) || names.contains(base + (ending == "_mean" ? "_median" : "_mean"));
+  });
+}
+
+/// A name, which may hold blanks, and behind it the time.
+std::optional<NamedTimes> gbench_row(std::string_view line) {
+  const auto words = split_at_blanks(line);
+  for (std::size_t i = 1; i + 5 <= words.size(); ++i) {
+    const auto time = number_in(words[i], 0);
+    const auto unit = ns_of_unit(words[i + 1]);
+    if (!time || !unit || !number_in(words[i + 2]) || !ns_of_unit(words[i + 3])) continue;
+    const auto length = static_cast<std::size_t>(words[i].data() - line.data());
+    return NamedTimes{std::string(trimmed(line.substr(0, length))), {*time * *unit}};
+  }
+  return std::nullopt;
 }
 
 /// The table on the console: "BM_copy/8    12.3 ns    12.1 ns   5600000 [counters]".
 std::vector<NamedTimes> read_gbench_console(std::string_view text, const std::string& place) {
   std::vector<NamedTimes> all;
+  std::set<std::string, std::less<>> names;
   for (const TextLine& line : lines_of(text)) {
-    const auto words = split_at_blanks(line.text);
     require(line.text.find("ERROR OCCURRED") == line.text.npos,
             fmt::format("{}:{}: {}", place, line.number, printable(line.text)));
-    if (words.size() < 6 || is_aggregate(words[0])) continue;
-    const auto time = number_in(words[1], 0);
-    const auto unit = ns_of_unit(words[2]);
-    if (!time || !unit || !number_in(words[3]) || !ns_of_unit(words[4])) continue;
-    all.push_back({std::string(words[0]), {*time * *unit}});
+    if (auto row = gbench_row(line.text)) {
+      names.insert(row->name);
+      all.push_back(*std::move(row));
+    }
   }
+  std::erase_if(all, [&](const NamedTimes& one) { return is_aggregate(one.name, names); });
   return all;
 }
 
@@ -130,6 +157,11 @@ std::vector<NamedTimes> read_hyperfine_times(std::string_view text, const TimesC
     for (const TimesJson& result : document.at("results")) {
       NamedTimes& one = all.emplace_back();
       one.name = result.at("command").get<std::string>();
+      // A scan may give one name to all of its commands.
+      for (const auto& [key, value] : result.value("parameters", TimesJson::object()).items()) {
+        one.name +=
+            fmt::format(" {}={}", key, value.is_string() ? value.get<std::string>() : value.dump());
+      }
       if (result.contains("times")) {
         for (const TimesJson& time : result["times"]) one.ns.push_back(time.get<double>() * 1e9);
       } else {
@@ -149,6 +181,8 @@ std::vector<NamedTimes> read_csv_times(std::string_view text, const TimesColumns
   for (const TextLine& line : lines_of(text)) {
     if (line.text.empty() || line.text.front() == '#') continue;
     const std::string at = fmt::format("{}:{}", place, line.number);
+    // What stands before the heading need not be CSV.
+    if (places.empty() && std::count(line.text.begin(), line.text.end(), '"') % 2 != 0) continue;
     const std::vector<std::string> cells = csv_cells(line.text, at);
     if (places.empty()) {
       for (const std::string& column : columns) {

@@ -38,9 +38,40 @@ TEST(NamedTimesTest, TablesOfOsuAreToldApartByTheirTitlesWithoutTheVersion) {
   const auto cases = read("osu", text);
   ASSERT_EQ(cases.size(), 3U);
   EXPECT_EQ(cases[1].bytes, Bytes{8});
-  EXPECT_EQ(cases[0].name, "OSU MPI Allreduce Latency Test/4");
+  EXPECT_EQ(cases[0].name, "OSU MPI Allreduce Latency Test, MPI_FLOAT/4");
   EXPECT_THAT(cases[1].ns, ElementsAre(2250));
   EXPECT_EQ(cases[2].name, "OSU MPI Broadcast Latency Test/4");
+}
+
+TEST(NamedTimesTest, TablesOfOsuHaveACaseForEachTypeAndForNoByte) {
+  const std::string title = "# OSU MPI Allreduce Latency Test v7.4\n";
+  const std::string columns = "# Size       Avg Latency(us)\n";
+  EXPECT_THAT(names_in("osu", title + "# Datatype: MPI_CHAR.\n" + columns + "0  1.5\n4  2\n" +
+                                  "# Datatype: MPI_LONG.\n" + columns + "4  7\n"),
+              ElementsAre("OSU MPI Allreduce Latency Test, MPI_CHAR/0",
+                          "OSU MPI Allreduce Latency Test, MPI_CHAR/4",
+                          "OSU MPI Allreduce Latency Test, MPI_LONG/4"));
+}
+
+TEST(NamedTimesTest, TablesOfOsuWithoutLatenciesBySizeAreNamed) {
+  for (const char* columns :
+       {"# Size      Bandwidth (MB/s)\n1  2.00\n", "# Avg Latency(us)\n  12.00\n"}) {
+    EXPECT_THAT(refusal_in("osu", std::string("# OSU MPI Other Test v7.4\n") + columns),
+                HasSubstr("'OSU MPI Other Test' holds no latencies by size"));
+  }
+}
+
+TEST(NamedTimesTest, NamesOnTheConsoleMayHoldBlanksAndEndAsAggregatesDo) {
+  EXPECT_THAT(
+      names_in("gbench",
+               "BM_geo_mean   1.5 ns   1.4 ns   10\nname with space/1  2 ms  2 ms  5\n"
+               "BM_a  1 ns 1 ns 9\nBM_a_mean  1 ns 1 ns 3\nBM_b_mean 1 ns 1 ns 3\n"
+               "BM_b_stddev 1 ns 1 ns 3\nBM_stddev 1 ns 1 ns 3\nBM_gpu  SKIPPED: 'no GPU here'\n"),
+      ElementsAre("BM_geo_mean", "name with space/1", "BM_a", "BM_stddev"));
+  EXPECT_THAT(names_in("gbench", R"({"benchmarks": [
+                {"name": "a", "skipped": true, "real_time": 0.0, "time_unit": "ns"},
+                {"name": "b", "real_time": 1.0, "time_unit": "ns"}]})"),
+              ElementsAre("b"));
 }
 
 TEST(NamedTimesTest, GoogleBenchmarkIsTheSameFromJsonAndFromItsTable) {
@@ -74,6 +105,10 @@ TEST(NamedTimesTest, HyperfineHasEveryRun) {
   const auto cases =
       read("hyperfine", R"({"results": [{"command": "./a -n 1", "mean": 0.5, "times": [0.5, 0.75]},
                                         {"command": "b", "mean": 0.125}]})");
+  EXPECT_THAT(names_in("hyperfine", R"({"results": [
+                {"command": "sleep", "mean": 1, "parameters": {"n": "1"}},
+                {"command": "sleep", "mean": 3, "parameters": {"n": "3"}}]})"),
+              ElementsAre("sleep n=1", "sleep n=3"));
   ASSERT_EQ(cases.size(), 2U);
   EXPECT_EQ(cases[0].name, "./a -n 1");
   EXPECT_THAT(cases[0].ns, ElementsAre(5e8, 7.5e8));
@@ -81,7 +116,8 @@ TEST(NamedTimesTest, HyperfineHasEveryRun) {
 }
 
 TEST(NamedTimesTest, CsvHasItsHeadingWhereverItStandsAndUnits) {
-  const std::string text = "building...\nwhen,case,t,u\n1,\"a, big\",2,ms\n2,b,3,us\n3,b,4,us\n";
+  const std::string text =
+      "building \"job...\nwhen,case,t,u\n1,\"a, big\",2,ms\n2,b,3,us\n3,b,4,us\n";
   const auto cases = read("csv:case,t,u", text);
   ASSERT_EQ(cases.size(), 2U);
   EXPECT_EQ(cases[0].name, "a, big");
@@ -104,6 +140,20 @@ TEST(NamedTimesTest, NcclTestsHaveACaseForEachPlaceAndAWrongResultIsNoTime) {
   EXPECT_THAT(names_in("nccl-tests", text("0")),
               ElementsAre("nccl/8/f32/sum", "nccl/8/f32/sum/in-place"));
   EXPECT_THROW(read("nccl-tests", text("3")), WrongResult);
+}
+
+TEST(NamedTimesTest, TablesOfNcclTestsAreToldApartByTheirCollectives) {
+  const auto table = [](const std::string& op) {
+    return "# nThread 1 nGpus 2\n# size count type redop root time algbw busbw #wrong time algbw "
+           "busbw #wrong\n1048576 262144 float " +
+           op + " -1 100.00 10.49 10.49 0 N/A N/A N/A N/A\n";
+  };
+  EXPECT_THAT(
+      names_in("nccl-tests", "# Collective test starting: all_gather_perf\n" + table("none") +
+                                 "# Collective test starting: all_reduce_perf\n" + table("sum")),
+      ElementsAre("nccl all_gather/1048576/f32/sum", "nccl all_reduce/1048576/f32/sum"));
+  EXPECT_THAT(names_in("nccl-tests", table("sum") + table("none")),
+              ElementsAre("nccl/1048576/f32/sum", "nccl table 2/1048576/f32/sum"));
 }
 
 TEST(NamedTimesTest, WhatIsNoTimeOrNotOfTheFormatIsRefused) {
