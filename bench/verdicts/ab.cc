@@ -51,6 +51,7 @@ class AbRun {
     arms_.base.add(files[0]);
     arms_.head.add(files[1]);
     arms_.again.add(files[2]);
+    starts_.add(files, 1, {});
     return true;
   }
 
@@ -156,6 +157,7 @@ class AbRun {
     comparison_.confirm_rounds = plan_.confirm_rounds;
     comparison_.verdicts = pair_cases(arms_, plan_.rule, Order::in_turn);
     for (Verdict& verdict : comparison_.verdicts) {
+      judge_losses(verdict, starts_.of(to_json(verdict.point)), comparison_);
       if (verdict.outcome != VerdictOutcome::inconclusive || !verdict.ratio) continue;
       settle(verdict, plan_.rule);
       for (const Suspect& suspect : suspects_) {
@@ -174,6 +176,7 @@ class AbRun {
   const AbPlan& plan_;
   AbRounds rounds_;
   Arms arms_;
+  StartCounts starts_;
   Comparison comparison_;
   std::vector<Suspect> suspects_;
   RandomEngine order_ = random_engine(plan_.seed, "ab-confirm");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -41,6 +42,26 @@ class AbRounds {
 
 /// The comparison of AbDesign::sequential. Throws as run_ab().
 Comparison run_sequential(const AbPlan& plan);
+
+/// Of the starts that were asked for a case, those of base and head that had it.
+struct CaseStarts {
+  int asked = 0;
+  int base = 0;
+  int head = 0;
+};
+class StartCounts {
+ public:
+  /// Of a round of so many starts of each side, which were asked for these cases; none: for all.
+  void add(const ArmFiles& files, int starts, const std::vector<Case>& only);
+  CaseStarts of(const std::string& key) const;
+
+ private:
+  std::map<std::string, CaseStarts> cases_;  // `asked` beside the starts that were for all
+  int of_all_ = 0;
+};
+
+/// A case that head loses now and then is missing; where base does too, a warning says so.
+void judge_losses(Verdict& verdict, const CaseStarts& starts, Comparison& comparison);
 
 /// Warns of so few rounds that they hardly ever show a change.
 void warn_of_few_rounds(Comparison& comparison);

@@ -79,6 +79,7 @@ class SequentialRun {
     if (!rounds_.measure(order, all ? std::vector<Case>() : open, false, files)) return false;
     arms_.base.add(files[0]);
     arms_.head.add(files[1]);
+    starts_.add(files, plan_.starts, all ? std::vector<Case>() : open);
     if (comparison_.rounds++ == 0) {
       comparison_.base = files[0].front().environment;
       comparison_.head = files[1].front().environment;
@@ -171,6 +172,9 @@ class SequentialRun {
         accept(verdict, found->outcome, plan_.rule);
       }
     }
+    for (Verdict& verdict : comparison_.verdicts) {
+      judge_losses(verdict, starts_.of(to_json(verdict.point)), comparison_);
+    }
     comparison_.elapsed = rounds_.elapsed();
     const std::string& stopped_by = rounds_.stopped_by();
     const bool by_budget = stopped_by.empty() || stopped_by == "budget";
@@ -184,6 +188,7 @@ class SequentialRun {
   const AbPlan& plan_;
   AbRounds rounds_;
   Arms arms_;
+  StartCounts starts_;
   Comparison comparison_;
   std::vector<TimedCase> cases_;
   RandomEngine random_ = random_engine(plan_.seed, "ab-sequential");

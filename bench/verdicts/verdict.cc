@@ -123,6 +123,7 @@ double threshold_of(const GateRule& rule, const Case& point) {
 }
 
 std::string method_line(const Comparison& comparison) {
+  if (comparison.verdicts.empty()) return "no round was completed";
   const bool timed = std::any_of(comparison.verdicts.begin(), comparison.verdicts.end(),
                                  [](const Verdict& verdict) { return !verdict.exact; });
   if (!timed) return "exact figures, compared for equality";

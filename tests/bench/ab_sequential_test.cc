@@ -199,6 +199,25 @@ TEST(AbSequential, AStopShowsWhatThereIs) {
   EXPECT_THAT(comparison.warnings, testing::ElementsAre(testing::HasSubstr("2 rounds")));
 }
 
+TEST(AbSequential, ACaseThatHeadLosesNowAndThenIsMissing) {
+  SyntheticRuns runs(quiet_machine, 3, 0, 3, 11);
+  AbPlan plan = sequential_over(runs, 11, Seconds{20});
+  int starts = 0;
+  plan.measure = [&](const AbTask& task) {
+    auto file = runs.measure(task);
+    const int lost = ++starts % 3 != 0 ? 0 : task.arm == AbArm::head ? 2 : 4;
+    if (starts > 4)
+      std::erase_if(file->records, [&](const Record& r) { return r.point.workers == lost; });
+    return file;
+  };
+  const Comparison comparison = run_ab(plan);
+  EXPECT_EQ(comparison.verdicts[0].outcome, VerdictOutcome::missing);
+  EXPECT_THAT(comparison.verdicts[0].reason, testing::HasSubstr("base in all"));
+  EXPECT_EQ(comparison.verdicts[1].outcome, VerdictOutcome::same);
+  EXPECT_NE(comparison.verdicts[2].outcome, VerdictOutcome::missing);
+  EXPECT_THAT(comparison.warnings, testing::Contains(testing::HasSubstr("base has it in")));
+}
+
 TEST(AbSequential, AWrongCaseIsMeasuredNoFurtherAndABudgetOfNothingIsRefused) {
   SyntheticRuns runs(quiet_machine, 2, 0, 2, 10);
   AbPlan plan = sequential_over(runs, 10, two_minutes);
