@@ -113,6 +113,12 @@ void require_unstopped(const Measurement& measured) {
 void require_usable(const Case& point) { require_usable(find_backend(point.backend)); }
 void require_possible(const Case& point) { require_possible(world_of(point)); }
 
+void require_type(const Case& point) {
+  const Backend* const library = black_box(point.algorithm);
+  if (library == nullptr || library->name != point.backend) return;
+  if (library->require_type != nullptr) library->require_type(point.type);
+}
+
 std::unique_ptr<Team> make_team(const Case& point, const Sampling& sampling) {
   if (find_backend(point.backend).world_per_algorithm) {
     return std::make_unique<TeamPerAlgorithm>(point, sampling);

@@ -56,6 +56,8 @@ void require_unstopped(const Measurement& measured);
 /// Throws as require_usable() and require_possible() do, before anything is started.
 void require_usable(const Case& point);
 void require_possible(const Case& point);
+/// Throws Unavailable for elements that the library of a case does not have.
+void require_type(const Case& point);
 
 /// Starts `which.workers` workers for the back end, isolation and transport of `which`.
 /// Throws Unavailable with the reason, or InvalidArgument with what would be possible.

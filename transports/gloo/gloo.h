@@ -30,6 +30,8 @@ namespace collbench {
 std::vector<std::string> gloo_algorithms();
 /// Throws InvalidArgument, with a suggestion, for another name.
 void require_gloo_algorithm(const std::string& name);
+/// Throws Unavailable for a type that Gloo does not have.
+void require_gloo_type(DataType type);
 
 struct GlooOptions {
   std::string algorithm = "gloo";

@@ -247,4 +247,8 @@ void gloo_reduce_to(const std::shared_ptr<gloo::Context>& context, Seconds timeo
   });
 }
 
+void require_gloo_type(DataType type) {
+  with_element(type, [](auto) {});
+}
+
 }  // namespace collbench

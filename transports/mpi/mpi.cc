@@ -269,6 +269,8 @@ std::vector<std::string> mpirun_command(int ranks) {
   return command;
 }
 
+void require_mpi_type(DataType type) { mpi_type(type); }
+
 std::unique_ptr<Communicator> make_mpi_communicator(const std::string& algorithm) {
   const MpiAlgorithm chosen = mpi_algorithm(algorithm);
   start_mpi_session();

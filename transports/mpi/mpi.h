@@ -29,6 +29,9 @@ std::vector<std::string> mpirun_command(int ranks);
 /// "Open MPI v4.1.4", "MPICH Version: 4.0.2": what this build is linked with.
 std::string mpi_library();
 
+/// Throws Unavailable for a type that MPI does not have.
+void require_mpi_type(DataType type);
+
 /// This process's rank of MPI_COMM_WORLD, whose all-reduces are those of `algorithm`
 /// (mpi_algorithm()). Initializes MPI at the first call; it is finalized when the process exits.
 /// Collective. Throws as mpi_algorithm() and choose_mpi_algorithm(). MPI has no timeout: a rank

@@ -94,6 +94,8 @@ struct Backend {
   /// Throws InvalidArgument for an algorithm that its library does not have, or not for that
   /// collective. Null where that is known otherwise.
   void (*require_algorithm)(const WorldSpec&) = nullptr;
+  /// Throws Unavailable for elements that its library does not have. Null: it has all.
+  void (*require_type)(DataType) = nullptr;
   /// Whether its ranks are bound to an algorithm when they start, so that each needs a world.
   bool world_per_algorithm = false;
   /// Memory of WorldSpec::user_bytes; allocate_pages() if null. Made after the communicator.

@@ -101,6 +101,7 @@ void complete_mpi(Backend& row) {
                 ", and its own all-reduce, one process per worker";
   row.make_communicator = make_mpi_rank;
   row.require_algorithm = require_in_mpi;
+  row.require_type = require_mpi_type;
   row.launcher = launcher;
   row.tuning = tuning;
 }
