@@ -171,7 +171,8 @@ class Trial {
   }
 
   static std::string words(const Entrant& entrant) {
-    return fmt::format("{} {}", entrant.algorithm, to_string(Seconds{entrant.time_ns * 1e-9}));
+    return fmt::format("{} {}{}", entrant.algorithm, to_string(Seconds{entrant.time_ns * 1e-9}),
+                       entrant.out ? " when dropped" : "");
   }
 
   std::string too_slow(const Entrant& first) const {
@@ -182,7 +183,7 @@ class Trial {
   Choice verdict() const {
     const Entrant& first = entrants_.front();
     const Entrant& best = fastest();
-    const bool stays = first.time_ns <= best.time_ns * (1 + worth_leaving);
+    const bool stays = !first.out && first.time_ns <= best.time_ns * (1 + worth_leaving);
     const Entrant& taken = stays ? first : best;
     std::vector<std::string> others;
     for (const Entrant& entrant : entrants_) {
