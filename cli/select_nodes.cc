@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/parse.h"
+#include "core/plain_text.h"
 #include "core/suggest.h"
 #include "heuristics/calibration/fit.h"
 #include "heuristics/calibration/fitted_machine.h"
@@ -14,6 +15,24 @@
 
 namespace collbench {
 namespace {
+
+/// Whether it names a file or a preset alone, not a cluster of them or so many hosts.
+bool stands_alone(const std::string& machine) {
+  return machine.find(':') == machine.npos && machine.find(',') == machine.npos;
+}
+
+/// Of a cluster, whose nodes have only so many seats.
+void require_seats(const Question& question, const std::string& label) {
+  if (question.machine == nullptr) return;
+  const Layout& layout = question.machine->topology.layout();
+  const int seats = seats_of_node(layout);
+  require(
+      seats == 0 || question.workers % question.nodes != 0 ||
+          seats_evenly(layout, question.workers, question.nodes),
+      fmt::format("{}: {} on {} are {} on each; the machine has {} of {}", label,
+                  counted(question.workers, "worker"), counted(question.nodes, "node"),
+                  question.workers / question.nodes, counted(layout.dims.back(), "node"), seats));
+}
 
 /// As many ranks on each node as most measured times are of, if the workers fill such nodes.
 int fitted_nodes(const Calibration& calibration, int workers) {
@@ -40,7 +59,8 @@ std::vector<int> workers_asked(const Settings& settings, const Calibration* fitt
   if (!settings.given("workers") && !counts.empty()) {
     return {static_cast<int>(split_at(counts, ',').size())};
   }
-  if (!settings.given("workers") && !topology.empty() && fitted == nullptr) {
+  const bool has_size = fitted == nullptr || !stands_alone(topology);
+  if (!settings.given("workers") && !topology.empty() && has_size) {
     try {
       return {machine(topology).topology.hosts()};
     } catch (const InvalidArgument&) {
@@ -72,12 +92,13 @@ void set_nodes(const Settings& settings, const Calibration* fitted, Question& qu
     question.nodes = 1;
     for (const int length : question.shape) question.nodes *= std::max(length, 1);
   }
+  if (text != "auto" && fitted == nullptr) require_seats(question, settings.label("nodes"));
 }
 
 Machine machine_asked(const std::string& name, const Calibration* fitted,
                       const Question& question) {
-  const bool is_file = name.find(':') == name.npos && name.find(',') == name.npos;
-  if (fitted == nullptr || !is_file || question.nodes < 2) return machine(name, question.workers);
+  const bool has_size = fitted == nullptr || !stands_alone(name);
+  if (has_size || question.nodes < 2) return machine(name, question.workers);
   try {
     return machine(name, question.workers);
   } catch (const InvalidArgument&) {

@@ -12,15 +12,16 @@
 namespace collbench {
 
 /// By --workers. Without it as many as --counts has numbers, or every host of the machine, as
-/// `simulate` has it; of a machine that comes in any size, or was fitted (`fitted` is not null),
-/// the option's default.
+/// `simulate` has it; of a machine that comes in any size the option's default, as of a file that
+/// was fitted (`fitted` is not null) and stands alone: it says how large a node is, not how many.
 std::vector<int> workers_asked(const Settings& settings, const Calibration* fitted);
 
 /// Takes the shares of --counts, if there are any, and the size of the vector that they make.
 void set_counts(const Settings& settings, Question& question);
 
 /// Sets nodes and shape by --nodes: a number, a shape (4x4x8), or auto, which asks `fitted`, then
-/// the machine of the question. `fitted` may be null.
+/// the machine of the question. `fitted` may be null. Throws InvalidArgument for more than the
+/// nodes of a cluster seat.
 void set_nodes(const Settings& settings, const Calibration* fitted, Question& question);
 
 /// A fitted file describes one node where several ranks share one: then as many as are asked for.

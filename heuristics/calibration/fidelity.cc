@@ -56,18 +56,14 @@ RowPlace place_of(const std::string& name, const MeasuredTime& row, std::string&
   return {machine(nodes > 1 ? cluster_of(nodes, name) : name, ranks), nodes};
 }
 
-/// Hosts of the ranks, which fill the first seats of every node.
-std::vector<Host> seats_of_ranks(const RowPlace& place, int ranks) {
-  const int per_node = ranks / place.nodes;
-  const Layout& layout = place.network.topology.layout();
+/// Hosts of the ranks. Tables may count as nodes what NVLink joins to one of the machine, so that
+/// nodes have seats to spare only where there are as many as in the machine.
+std::vector<Host> seats_in(const RowPlace& place, int ranks) {
+  const Topology& topology = place.network.topology;
+  const Layout& layout = topology.layout();
   const bool spare = layout.kind == Layout::Kind::hierarchy && place.nodes == layout.dims.back();
-  if (!spare || ranks % place.nodes != 0) {
-    return collbench::place("row-major", ranks, place.network.topology);
-  }
-  const int seats = place.network.topology.hosts() / place.nodes;
-  std::vector<Host> hosts;
-  for (Rank r = 0; r < ranks; ++r) hosts.push_back(r / per_node * seats + r % per_node);
-  return hosts;
+  return spare ? seats_of_ranks(topology, ranks, place.nodes)
+               : collbench::place("row-major", ranks, topology);
 }
 
 HeldOut by_library(const RowPlace& place, const MeasuredTime& row) {
@@ -81,7 +77,7 @@ HeldOut by_schedule(const RowPlace& place, const MeasuredTime& row) {
   const AlgorithmSpec spec =
       fit_to(parse_algorithm_spec(row.algorithm), network.topology, row.scale.ranks);
   const Schedule schedule = make_schedule(spec, row.scale.ranks, row.bytes, {row.collective});
-  const std::vector<Host> hosts = seats_of_ranks(place, row.scale.ranks);
+  const std::vector<Host> hosts = seats_in(place, row.scale.ranks);
   VectorSpec work;
   work.type = row.type;
   work.count = std::max<std::int64_t>(1, row.bytes.count / size_of(row.type));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "algorithms/synthesised.h"
 #include "core/error.h"
 #include "heuristics/synthesis/synthesise.h"
+#include "topologies/machine.h"
 #include "topologies/wire_rings.h"
 
 namespace collbench {
@@ -136,11 +139,29 @@ AlgorithmSpec fit_to(const AlgorithmSpec& spec, const Topology& topology, int ra
 }
 
 int nodes_of(const Layout& layout, int ranks) {
-  if (layout.kind != Layout::Kind::hierarchy || layout.dims.size() < 2) return 1;
-  int per_node = 1;
-  for (std::size_t i = 0; i + 1 < layout.dims.size(); ++i) per_node *= layout.dims[i];
-  const int nodes = (ranks + per_node - 1) / per_node;
+  const int seats = seats_of_node(layout);
+  if (seats == 0) return 1;
+  const int nodes = (ranks + seats - 1) / seats;
   return ranks % nodes == 0 ? nodes : 1;
+}
+
+int seats_of_node(const Layout& layout) {
+  if (layout.kind != Layout::Kind::hierarchy || layout.dims.size() < 2) return 0;
+  return std::accumulate(layout.dims.begin(), layout.dims.end() - 1, 1, std::multiplies<>());
+}
+
+bool seats_evenly(const Layout& layout, int ranks, int nodes) {
+  const int seats = seats_of_node(layout);
+  return seats > 0 && nodes <= layout.dims.back() && ranks % nodes == 0 && ranks / nodes <= seats;
+}
+
+std::vector<Host> seats_of_ranks(const Topology& topology, int ranks, int nodes) {
+  const Layout& layout = topology.layout();
+  if (!seats_evenly(layout, ranks, nodes)) return place("row-major", ranks, topology);
+  const int each = ranks / nodes;
+  std::vector<Host> hosts;
+  for (Rank r = 0; r < ranks; ++r) hosts.push_back(r / each * seats_of_node(layout) + r % each);
+  return hosts;
 }
 
 }  // namespace collbench

@@ -91,6 +91,23 @@ int better_pieces(const Schedule& schedule, const Prediction& predicted, Bytes b
   return 1 << static_cast<int>(std::log2(best) + 0.5);
 }
 
+/// Ranks of each node of a cluster; 0 where they are not spread evenly over its nodes.
+int ranks_of_node(const Question& question) {
+  const Layout& layout = question.machine->topology.layout();
+  for (const int nodes : {question.nodes, nodes_of(layout, question.workers)}) {
+    if (seats_evenly(layout, question.workers, nodes)) return question.workers / nodes;
+  }
+  return 0;
+}
+
+/// Whether the nodes that the ranks are spread over have more seats than ranks. The layout of the
+/// machine, which is that of its seats, says nothing of the ranks then.
+bool have_seats_to_spare(const Question& question) {
+  const int each = ranks_of_node(question);
+  return each > 0 && each < question.workers &&
+         each < seats_of_node(question.machine->topology.layout());
+}
+
 /// Where ranks are on several nodes. As NCCL plays, each rank of a node is the one that leaves it
 /// for a share of the vector, so that all adapters are used.
 /// Inside a node all pairs exchange at once: the fewest rounds through a switch, and all links of a
@@ -98,9 +115,10 @@ int better_pieces(const Schedule& schedule, const Prediction& predicted, Bytes b
 constexpr int most_ways_out = 8;
 void add_between_nodes(const Question& question, std::vector<std::string>& names) {
   const Layout& layout = question.machine->topology.layout();
-  const int nodes = nodes_of(layout, question.workers);
+  const int each = ranks_of_node(question);
+  const int nodes = each > 0 ? question.workers / each : 1;
   if (nodes < 2) return;
-  const int channels = std::min(layout.dims.front(), most_ways_out);
+  const int channels = std::min({layout.dims.front(), each, most_ways_out});
   names.push_back(fmt::format("double-tree:channels={}", channels));
   names.emplace_back("hierarchical:inner=direct:outer=direct");
   if (nodes > 2) names.emplace_back("hierarchical:inner=direct:outer=circulant");
@@ -123,7 +141,8 @@ std::vector<std::string> names_for(const Question& question) {
         has_lines && (is_torus || question.collective != CollectiveKind::all_reduce);
     if (has_lines) names.emplace_back("torus:pincer");
     if (question.collective == CollectiveKind::all_reduce) add_between_nodes(question, names);
-    if (!wire_rings(question.machine->topology, question.workers).empty()) {
+    if (!have_seats_to_spare(question) &&
+        !wire_rings(question.machine->topology, question.workers).empty()) {
       names.emplace_back(rings_over_wires);
     }
     const int hosts = question.machine->topology.hosts();
@@ -149,7 +168,7 @@ class ModelPolicy {
   explicit ModelPolicy(const Question& question)
       : question_(question),
         machine_(*question.machine),
-        placement_(place("row-major", question.workers, machine_.topology)) {
+        placement_(seats_of_ranks(machine_.topology, question.workers, question.nodes)) {
     remember_machine(machine_);
   }
 
@@ -161,8 +180,7 @@ class ModelPolicy {
     Candidate found{name, "", {}, "", refusal(question_, name)};
     if (!found.refused.empty()) return found;
     try {
-      const AlgorithmSpec spec =
-          fit_to(parse_algorithm_spec(name), machine_.topology, question_.workers);
+      const AlgorithmSpec spec = fitted(name);
       const std::string known = known_as(name, question_.available).value_or(name);
       // The rings over wires are many words; the name asks for them again.
       const bool as_asked =
@@ -195,6 +213,14 @@ class ModelPolicy {
     Candidate found{adds->name, "", {}, "", refusal(question_, adds->name)};
     if (!found.refused.empty() && question_.available.empty()) found.refused.clear();
     if (!found.refused.empty()) return found;
+    // Switches that add for no more ranks than a node has are those of a node.
+    const int each = ranks_of_node(question_);
+    const bool are_inside = question_.workers <= adds->max_ranks &&
+                            adds->max_ranks <= seats_of_node(machine_.topology.layout());
+    if (are_inside && each > 0 && each < question_.workers) {
+      found.refused = fmt::format("{} adds inside a node only", adds->name);
+      return found;
+    }
     try {
       const Prediction p = predict_in_network(machine_, question_.workers, question_.bytes);
       found.time = p.time();
@@ -206,6 +232,19 @@ class ModelPolicy {
   }
 
  private:
+  /// The algorithm as the machine suggests it, or the ranks of each node.
+  AlgorithmSpec fitted(const std::string& name) const {
+    AlgorithmSpec spec = parse_algorithm_spec(name);
+    const int each = ranks_of_node(question_);
+    const bool spare = each > 1 && have_seats_to_spare(question_);
+    if (spare && spec.options.count("channels") > 0) {
+      spec.options.try_emplace("node", std::to_string(each));
+    } else if (spare && (spec.name == "hierarchical" || spec.name.starts_with("torus"))) {
+      spec.options.try_emplace("dims", fmt::format("{}x{}", each, question_.workers / each));
+    }
+    return fit_to(spec, machine_.topology, question_.workers);
+  }
+
   Schedule made(const AlgorithmSpec& spec) const {
     return make_schedule(spec, question_.workers, question_.bytes,
                          {question_.collective, 0, question_.counts});

@@ -25,11 +25,12 @@ std::vector<Candidate> candidates_of(const Answer& answer, std::string_view begi
   return found;
 }
 
-Answer model_of(const char* name, int ranks, Bytes bytes) {
+Answer model_of(const char* name, int ranks, Bytes bytes, int nodes = 1) {
   const Machine cluster = machine(name, ranks);
   Question question;
   question.bytes = bytes;
   question.workers = ranks;
+  question.nodes = nodes;
   question.machine = &cluster;
   return ask(find_policy("model"), question);
 }
@@ -87,6 +88,19 @@ TEST(ModelCandidates, OneNodeAndANetworkWithoutNodesHaveNoCandidatesForNodes) {
     EXPECT_THAT(candidates_of(answer, "hierarchical:"), IsEmpty()) << name;
     EXPECT_THAT(candidates_of(answer, "ring:"), IsEmpty()) << name;
   }
+}
+
+// Four GPUs of one node and two on each of two nodes are not the same network.
+TEST(ModelCandidates, RanksSitOnAsManyNodesAsTheQuestionHas) {
+  const Answer one = model_of("cluster:2xdgx-h100", 4, 1_MiB, 1);
+  const Answer two = model_of("cluster:2xdgx-h100", 4, 1_MiB, 2);
+  EXPECT_GT(*two.candidates[0].time, 2 * *one.candidates[0].time);
+  EXPECT_EQ(candidates_of(two, "hierarchical")[0].algorithm.substr(0, 21), "hierarchical:dims=2x2");
+  EXPECT_THAT(candidates_of(one, "nvls").at(0).refused, IsEmpty());
+  EXPECT_EQ(candidates_of(two, "nvls").at(0).refused, "nvls adds inside a node only");
+  // 16 ranks that fill two nodes are where they were.
+  EXPECT_EQ(model_of("cluster:2xdgx-h100", 16, 1_MiB, 2).candidates[0].time,
+            model_of("cluster:2xdgx-h100", 16, 1_MiB).candidates[0].time);
 }
 
 }  // namespace
