@@ -17,13 +17,13 @@ double size_distance(Bytes a, Bytes b) {
                   std::log2(static_cast<double>(std::max<std::int64_t>(b.count, 1))));
 }
 
-/// Times at the largest scale measured, by full name, with the size that they are of.
+/// Times at the largest scale measured, with the size that they are of.
 struct KnownTimes {
-  std::map<std::string, Seconds> times;
+  std::map<MethodKey, Seconds> times;
   Bytes bytes;
 
   Seconds of(const FittedCandidate& candidate) const {
-    const auto found = times.find(full_name(candidate.method.algorithm, candidate.method.protocol));
+    const auto found = times.find(candidate.method);
     return found == times.end() ? Seconds{-1} : found->second;
   }
 };
@@ -161,7 +161,7 @@ std::vector<FittedCandidate> rank_methods(const Calibration& calibration,
   KnownTimes known;
   const std::string& system = candidates.front().method.system;
   for (const MeasuredTime& row : times_at_largest_scale(points, system, scale, bytes)) {
-    known.times[full_name(row.algorithm, row.protocol)] = row.time;
+    known.times[method_of(row)] = row.time;
     known.bytes = row.bytes;
   }
   settle_ties(known, candidates);
