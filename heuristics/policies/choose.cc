@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/plain_text.h"
 #include "heuristics/policies/policy.h"
 
 namespace collbench {
@@ -126,6 +127,11 @@ bool is_measured(const Question& question) {
       [&](const MeasuredTime& row) { return is_measured_at(row, question, question.workers); });
 }
 
+std::string not_measured(const Question& question) {
+  return fmt::format("{} workers on {} were not measured", question.workers,
+                     counted(question.nodes, "node"));
+}
+
 /// By the built-in times, if they have so many workers on so many cores.
 std::optional<Answer> ask_built_in(Question question) {
   const std::vector<MeasuredTime> times = local_times(question.backend, question.cores);
@@ -177,15 +183,18 @@ Answer ask_auto(const Question& question) {
     if (!question.measured.empty()) {
       answer.warnings.push_back(
           sees_counts ? "measured times are of equal shares; the choice is by the model"
-                      : fmt::format("{} workers were not measured; the choice is by the model",
-                                    question.workers));
+                      : fmt::format("{}; the choice is by the model", not_measured(question)));
     }
     return answer;
   }
   if (auto answer = ask_built_in(question)) return *std::move(answer);
   require(!question.backend.empty(),
-          "the network is unknown: name a machine (--topo), measurements (--measured) or "
-          "a back end of this host (--backend)");
+          question.measured.empty()
+              ? "the network is unknown: name a machine (--topo), measurements (--measured) or "
+                "a back end of this host (--backend)"
+              : not_measured(question) +
+                    "; name a machine (--topo), or take the times of the "
+                    "nearest number of workers (--policy measured)");
   const Choice choice = choose(
       question.backend, question.kind, question.workers, question.bytes, question.type, question.op,
       question.cores > 0 ? question.cores : question.workers, question.collective);

@@ -8,14 +8,17 @@
 // gain of 2 % for every doubling that the size is away.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/plain_text.h"
 #include "heuristics/policies/policy.h"
 #include "heuristics/time_curve.h"
 
@@ -24,24 +27,24 @@ namespace {
 
 constexpr double repeat_noise = 0.02;  // relative; medians of our runs repeat within it
 
+/// "auto" is a library's own choice, but of a back end of ours what is asked here.
 bool is_of(const MeasuredTime& row, const Question& question) {
-  if (!question.backend.empty() && row.library != question.backend) return false;
-  return row.algorithm != "auto" && row.bytes.count > 0 && row.time > Seconds{0};
+  const bool is_other = row.library != question.backend || row.algorithm == "auto";
+  if (!question.backend.empty() && is_other) return false;
+  return row.collective == question.collective && !row.is_wrong() && row.bytes.count > 0 &&
+         row.time > Seconds{0};
 }
 
-struct MeasuredCurve {
-  std::string algorithm;
-  std::string protocol;
-  TimeCurve times;
-};
+/// Library, empty if all curves are of one, algorithm and protocol.
+using CurveKey = std::tuple<std::string, std::string, std::string>;
 
-/// By full name. Rows of the asked type and operator count where there are any.
+/// Rows of the asked type and operator count where there are any.
 struct CurveTable {
-  std::map<std::string, MeasuredCurve> curves;
+  std::map<CurveKey, TimeCurve> curves;
   std::vector<std::string> warnings;
 
   const TimeCurve& of(const Candidate& c) const {
-    return curves.at(full_name(c.algorithm, c.protocol)).times;
+    return curves.at({c.library, c.algorithm, c.protocol});
   }
 };
 
@@ -49,28 +52,37 @@ double size_in(const Question& question) {
   return static_cast<double>(std::max<std::int64_t>(question.bytes.count, 1));
 }
 
-CurveTable table_at(const Question& question, int workers) {
-  const auto fits = [&](const MeasuredTime& row, bool exactly) {
-    return is_measured_at(row, question, workers) &&
-           (!exactly || (row.type == question.type && row.op == question.op));
+std::vector<MeasuredTime> rows_at(const Question& question, int workers, CurveTable& table) {
+  const auto same_work = [&](const MeasuredTime& row) {
+    return row.type == question.type && row.op == question.op;
   };
-  const auto& rows = question.measured;
-  const bool exactly =
-      std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return fits(row, true); });
-  CurveTable table;
-  for (const MeasuredTime& row : rows) {
-    if (!fits(row, exactly)) continue;
-    MeasuredCurve& curve = table.curves
-                               .try_emplace(full_name(row.algorithm, row.protocol),
-                                            MeasuredCurve{row.algorithm, row.protocol, {}})
-                               .first->second;
-    const double time = row.time.count();
-    const auto [at, is_new] = curve.times.try_emplace(row.bytes.count, time);
-    if (!is_new) at->second = std::min(at->second, time);
-  }
-  if (!exactly && !table.curves.empty()) {
+  std::vector<MeasuredTime> rows;
+  std::ranges::copy_if(question.measured, std::back_inserter(rows), [&](const MeasuredTime& row) {
+    return is_measured_at(row, question, workers);
+  });
+  if (rows.empty()) return rows;
+  if (std::ranges::any_of(rows, same_work)) {
+    std::erase_if(rows, [&](const MeasuredTime& row) { return !same_work(row); });
+  } else {
     table.warnings.push_back(fmt::format("measured with another type or operator than {} {}",
                                          to_string(question.type), to_string(question.op)));
+  }
+  std::map<std::string, std::size_t> points;
+  for (const MeasuredTime& row : rows) ++points[row.system];
+  const std::string system = fullest_system(points, "the measurements are of", table.warnings);
+  std::erase_if(rows, [&](const MeasuredTime& row) { return row.system != system; });
+  return rows;
+}
+
+CurveTable table_at(const Question& question, int workers) {
+  CurveTable table;
+  const std::vector<MeasuredTime> rows = rows_at(question, workers, table);
+  const bool several = std::ranges::any_of(
+      rows, [&](const MeasuredTime& row) { return row.library != rows.front().library; });
+  // Of what was measured in place and out of place, the latter comes first and counts.
+  for (const MeasuredTime& row : medians_of(rows)) {
+    const CurveKey key{several ? row.library : "", row.algorithm, row.protocol};
+    table.curves[key].try_emplace(row.bytes.count, row.time.count());
   }
   return table;
 }
@@ -93,19 +105,13 @@ int nearest_workers(const Question& question) {
 /// Says how far a size is from those measured of all algorithms together.
 void warn_of_size(const CurveTable& table, const Question& question, Answer& answer) {
   TimeCurve all;
-  for (const auto& [name, curve] : table.curves) all.insert(curve.times.begin(), curve.times.end());
+  for (const auto& [name, curve] : table.curves) all.insert(curve.begin(), curve.end());
   const double outside = doublings_outside(all, size_in(question));
   if (outside == 0) return;
   answer.warnings.push_back(fmt::format("{} is {:.3g} times beyond the sizes measured, {} to {}",
                                         to_string(question.bytes), std::exp2(outside),
                                         to_string(Bytes{all.begin()->first}),
                                         to_string(Bytes{all.rbegin()->first})));
-}
-
-void take(const Candidate& candidate, std::string reason, Answer& answer) {
-  answer.algorithm = candidate.algorithm;
-  answer.protocol = candidate.protocol;
-  answer.reason = std::move(reason);
 }
 
 /// Among the candidates within the noise of the fastest, the one with the least time over half and
@@ -124,10 +130,9 @@ void settle(const CurveTable& table, double size, Answer& answer) {
     if (around(c) < around(*chosen)) chosen = &c;
   }
   if (chosen == &candidates.front()) return;
-  take(*chosen,
-       fmt::format("{} is within {:.3g} % of the fastest and ahead at sizes around",
-                   chosen->algorithm, 100 * repeat_noise),
-       answer);
+  answer.take(*chosen);
+  answer.reason = fmt::format("{} is within {:.3g} % of the fastest and ahead at sizes around",
+                              name_of(*chosen), 100 * repeat_noise);
 }
 
 /// Keeps a library's own choice outside the sizes measured unless enough is gained.
@@ -137,23 +142,23 @@ void keep_default(const CurveTable& table, double size, Answer& answer) {
     if (!c.refused.empty() || !is_library_default(c.algorithm)) continue;
     const double outside = doublings_outside(table.of(c), size);
     if (outside == 0 || best < *c.time * (1 - worth_leaving_default * outside)) return;
-    take(c,
-         fmt::format("{} is the library's own choice and {:.3g} % from the fastest, "
-                     "which is too little at a size that was not measured",
-                     c.algorithm, 100 * (*c.time / best - 1)),
-         answer);
+    answer.take(c);
+    answer.reason = fmt::format(
+        "{} is the library's own choice and {:.3g} % from the fastest, which is too little at a "
+        "size that was not measured",
+        name_of(c), 100 * (*c.time / best - 1));
     return;
   }
 }
 
 std::vector<Candidate> candidates_of(const CurveTable& table, const Question& question) {
   std::vector<Candidate> candidates;
-  for (const auto& [name, curve] : table.curves) {
-    const bool exact = curve.times.count(question.bytes.count) > 0;
-    candidates.push_back({curve.algorithm, curve.protocol,
-                          Seconds{time_at(curve.times, size_in(question))},
+  for (const auto& [key, curve] : table.curves) {
+    const auto& [library, algorithm, protocol] = key;
+    const bool exact = curve.count(question.bytes.count) > 0;
+    candidates.push_back({algorithm, protocol, Seconds{time_at(curve, size_in(question))},
                           exact ? "measured" : "interpolated between measured sizes",
-                          refusal(question, curve.algorithm)});
+                          refusal(question, algorithm, true), library});
   }
   return candidates;
 }
@@ -161,8 +166,8 @@ std::vector<Candidate> candidates_of(const CurveTable& table, const Question& qu
 }  // namespace
 
 bool is_measured_at(const MeasuredTime& row, const Question& question, int workers) {
-  return is_of(row, question) && row.collective == question.collective &&
-         row.scale.ranks == workers && (row.scale.nodes == 0 || row.scale.nodes == question.nodes);
+  return is_of(row, question) && row.scale.ranks == workers &&
+         (row.scale.nodes == 0 || row.scale.nodes == question.nodes);
 }
 
 Answer ask_measured(const Question& question) {
@@ -170,9 +175,10 @@ Answer ask_measured(const Question& question) {
   require(workers > 0,
           question.measured.empty()
               ? std::string("nothing is measured: give measurements (--measured)")
-              : fmt::format(
-                    "of {} measurements none is of {} on {} nodes", question.measured.size(),
-                    question.backend.empty() ? "an algorithm" : question.backend, question.nodes));
+              : fmt::format("of {} measurements none is of a correct {}{} on {}",
+                            question.measured.size(), to_string(question.collective),
+                            question.backend.empty() ? "" : " with " + question.backend,
+                            counted(question.nodes, "node")));
   const CurveTable table = table_at(question, workers);
   Answer answer = take_fastest(candidates_of(table, question));
   settle(table, size_in(question), answer);
@@ -190,15 +196,15 @@ Answer ask_measured(const Question& question) {
 
 Answer ask_oracle(const Question& question) {
   CurveTable table = table_at(question, question.workers);
-  std::erase_if(table.curves, [&](const auto& entry) {
-    return entry.second.times.count(question.bytes.count) == 0;
-  });
+  std::erase_if(table.curves,
+                [&](const auto& entry) { return entry.second.count(question.bytes.count) == 0; });
   require(!table.curves.empty(),
           fmt::format("the oracle knows measured points only; {} with {} workers on {} nodes is "
                       "none of them",
                       to_string(question.bytes), question.workers, question.nodes));
   Answer answer = take_fastest(candidates_of(table, question));
   answer.reason = "the fastest measured: " + answer.reason;
+  answer.warnings = table.warnings;
   warn_of_counts(question, answer);
   return answer;
 }

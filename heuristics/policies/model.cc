@@ -14,6 +14,7 @@
 #include "algorithms/resolve.h"
 #include "algorithms/synthesised.h"
 #include "core/error.h"
+#include "core/plain_text.h"
 #include "heuristics/calibration/fit.h"
 #include "heuristics/policies/policy.h"
 #include "heuristics/predict.h"
@@ -315,13 +316,21 @@ std::optional<Candidate> all_pairs(const Question& question) {
 }  // namespace
 
 Answer ask_model(const Question& question) {
-  if (std::optional<Answer> fitted = ask_fitted(question)) return *std::move(fitted);
+  std::string why_not;
+  if (std::optional<Answer> fitted = ask_fitted(question, why_not)) return *std::move(fitted);
   require(question.machine != nullptr, "the model needs a machine: name one (--topo)");
   const ModelPolicy model(question);
   std::vector<Candidate> candidates = predict_all(model, names_for(question), question.workers);
   if (std::optional<Candidate> adds = model.in_network()) candidates.push_back(std::move(*adds));
   if (std::optional<Candidate> kernels = all_pairs(question)) candidates.push_back(*kernels);
-  return take_fastest(std::move(candidates));
+  Answer answer = take_fastest(std::move(candidates));
+  if (!why_not.empty()) {
+    const int each = std::max(1, ranks_of_node(question));
+    answer.warnings.push_back(fmt::format("{}; played on the plain machine as {} of {}", why_not,
+                                          counted(question.workers / each, "host"),
+                                          counted(each, "rank")));
+  }
+  return answer;
 }
 
 }  // namespace collbench

@@ -94,10 +94,6 @@ void sort_candidates(std::vector<Candidate>& candidates) {
                    });
 }
 
-std::string name_of(const Candidate& candidate) {
-  return full_name(candidate.algorithm, candidate.protocol);
-}
-
 /// How far ahead the first of these, as sorted, is, and of which: "ring with 2 us is as fast as
 /// swing, and 50 % ahead of tree with 3 us".
 std::string lead_of(const std::vector<Candidate>& candidates) {
@@ -144,6 +140,28 @@ std::vector<std::string> unknown_names(const Question& question,
 
 }  // namespace
 
+std::string name_of(const Candidate& candidate) {
+  const std::string name = full_name(candidate.algorithm, candidate.protocol);
+  return candidate.library.empty() ? name : candidate.library + " " + name;
+}
+
+void Answer::take(const Candidate& candidate) {
+  library = candidate.library;
+  algorithm = candidate.algorithm;
+  protocol = candidate.protocol;
+}
+
+std::string fullest_system(const std::map<std::string, std::size_t>& points, std::string_view of,
+                           std::vector<std::string>& warnings) {
+  const auto most = std::ranges::max_element(
+      points, [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (points.size() > 1) {
+    warnings.push_back(fmt::format("{} {} systems; this is '{}', which has the most points", of,
+                                   points.size(), most->first));
+  }
+  return most->first;
+}
+
 std::span<const Policy> policies() { return table; }
 
 const Policy& find_policy(std::string_view name) { return find_row("policy", name, table); }
@@ -186,12 +204,12 @@ std::optional<std::string> known_as(std::string_view algorithm,
   return {};
 }
 
-std::string refusal(const Question& question, std::string_view algorithm) {
+std::string refusal(const Question& question, std::string_view algorithm, bool was_measured) {
   if (!known_as(algorithm, question.available)) return "not available";
   // A library's own kernel, under whatever name, is taken for consistent.
   const std::string_view name = algorithm.substr(0, algorithm.find(':'));
   const bool ours = is_ours(name);
-  if (ours && !find_algorithm(name).implements(question.collective)) {
+  if (ours && !was_measured && !find_algorithm(name).implements(question.collective)) {
     return fmt::format("has no {}", to_string(question.collective));
   }
   if (ours && !question.replicas_may_differ &&
@@ -236,9 +254,7 @@ Answer take_fastest(std::vector<Candidate> candidates) {
               : fmt::format("no candidate may be taken; {}: {}", name_of(candidates.front()),
                             candidates.front().refused));
   Answer answer;
-  const Candidate& best = candidates.front();
-  answer.algorithm = best.algorithm;
-  answer.protocol = best.protocol;
+  answer.take(candidates.front());
   answer.reason = lead_of(candidates);
   answer.candidates = std::move(candidates);
   return answer;

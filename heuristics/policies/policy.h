@@ -11,7 +11,9 @@
 // An answer says how far it rests on data: beyond what was measured or published it has warnings.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -59,7 +61,10 @@ struct Candidate {
   std::optional<Seconds> time;  // expected; none: the policy is a rule that knows no times
   std::string terms;            // what the time is the sum of
   std::string refused;          // why it cannot be taken; empty: it can
+  std::string library = {};     // whose it is, where the candidates are of several; else empty
 };
+/// "nccl ring/LL", or "ring" without a library and a protocol.
+std::string name_of(const Candidate& candidate);
 
 struct Answer {
   std::string algorithm;
@@ -67,6 +72,10 @@ struct Answer {
   std::string reason;
   std::vector<Candidate> candidates;  // fastest first, those without times next, refused ones last
   std::vector<std::string> warnings;  // what the answer assumes or extrapolates
+  std::string library = {};           // of the choice, as a candidate has it
+
+  /// Makes the candidate the choice.
+  void take(const Candidate& candidate);
 };
 
 struct Policy {
@@ -88,16 +97,23 @@ const Policy& find_policy(std::string_view name);
 /// least 0. One worker needs no all-reduce, which is the answer then.
 Answer ask(const Policy& policy, const Question& question);
 
-/// What the calibration of the machine says; nothing without one, or if it predicts no method at
-/// this scale.
-std::optional<Answer> ask_fitted(const Question& question);
+/// What the calibration of the machine says; nothing without one, or if it predicts no method
+/// there, of which `why_not` gets the reason.
+std::optional<Answer> ask_fitted(const Question& question, std::string& why_not);
+
+/// The system with the most of the counted points; a warning names it if there are several. `of`
+/// says what is of them: "the machine was fitted to". Requires at least one.
+std::string fullest_system(const std::map<std::string, std::size_t>& points, std::string_view of,
+                           std::vector<std::string>& warnings);
 
 /// The name in `available` for `algorithm`: itself, or another name for the same ("tree" of NCCL
 /// is "double-tree" here); itself if nothing is listed, nothing if none of them is.
 std::optional<std::string> known_as(std::string_view algorithm,
                                     std::span<const std::string> available);
-/// Why `algorithm` may not be taken: not available, or replicas would differ; empty if it may.
-std::string refusal(const Question& question, std::string_view algorithm);
+/// Why `algorithm` may not be taken: not available, replicas would differ, or, unless it
+/// `was_measured` and so is some library's, ours has no such collective; empty if it may.
+std::string refusal(const Question& question, std::string_view algorithm,
+                    bool was_measured = false);
 
 /// Takes the first of `wanted` that is available; adds a warning if it is not the first. Throws
 /// InvalidArgument, naming them, if none is.

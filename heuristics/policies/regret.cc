@@ -1,6 +1,7 @@
 #include "heuristics/policies/regret.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -19,31 +20,36 @@ namespace collbench {
 namespace {
 
 /// What is compared: rows that differ in algorithm and protocol only.
-using PointKey = std::tuple<std::string, std::string, Scale, DataType, ReduceOp, bool, Bytes>;
+using PointKey = std::tuple<std::string, std::string, Scale, DataType, ReduceOp, bool,
+                            CollectiveKind, int, Bytes>;
 using TimeRows = std::vector<MeasuredTime>;
+/// By name. Repeated measurements count with their median, as in a calibration.
+using Candidates = std::map<std::string, MeasuredTime>;
 
 struct Points {
-  std::map<PointKey, std::map<std::string, MeasuredTime>> candidates;
+  std::map<PointKey, Candidates> candidates;
   std::map<std::string, TimeRows> by_system;
 };
 
 Points gather(std::span<const MeasuredTime> rows) {
+  std::map<PointKey, TimeRows> compared;
   Points points;
   for (const MeasuredTime& row : rows) {
     if (row.is_wrong()) continue;
-    const PointKey key = {row.system, row.library,  row.scale, row.type,
-                          row.op,     row.in_place, row.bytes};
-    const auto [at, fresh] =
-        points.candidates[key].try_emplace(full_name(row.algorithm, row.protocol), row);
-    if (!fresh && row.time < at->second.time) at->second = row;
+    compared[{row.system, row.library, row.scale, row.type, row.op, row.in_place, row.collective,
+              row.root, row.bytes}]
+        .push_back(row);
     points.by_system[row.system].push_back(row);
   }
-  std::erase_if(points.candidates, [](const auto& entry) { return entry.second.size() < 2; });
+  for (const auto& [key, own] : compared) {
+    const TimeRows medians = medians_of(own);
+    if (medians.size() < 2) continue;
+    for (const MeasuredTime& row : medians) {
+      points.candidates[key].emplace(full_name(row.algorithm, row.protocol), row);
+    }
+  }
   return points;
 }
-
-/// Chooses one of the candidates by name.
-using Candidates = std::map<std::string, MeasuredTime>;
 
 std::string choose_default(const Candidates& candidates) {
   for (const auto& [name, row] : candidates) {
@@ -52,13 +58,24 @@ std::string choose_default(const Candidates& candidates) {
   throw InvalidArgument("the library's own choice was not measured there");
 }
 
+/// The rows of the same build of the library and the same place if they were measured, else of any.
+TimeRows nearest_kin(TimeRows rows, const MeasuredTime& asked) {
+  const auto keep = [&rows](const auto& is_kin) {
+    if (std::ranges::any_of(rows, is_kin)) std::erase_if(rows, std::not_fn(is_kin));
+  };
+  keep([&](const MeasuredTime& row) { return row.library == asked.library; });
+  keep([&](const MeasuredTime& row) { return row.in_place == asked.in_place; });
+  return rows;
+}
+
 /// The fastest at the largest scale known, of those that can be had here.
-std::string choose_at_largest_scale(const Candidates& candidates, const TimeRows& known) {
+std::string choose_at_largest_scale(const Candidates& candidates, TimeRows known) {
   const MeasuredTime& asked = candidates.begin()->second;
+  known = nearest_kin(std::move(known), asked);
   std::string best;
   Seconds least{0};
   for (const MeasuredTime& row :
-       times_at_largest_scale(known, asked.system, asked.scale, asked.bytes)) {
+       medians_of(times_at_largest_scale(known, asked.system, asked.scale, asked.bytes))) {
     const std::string name = full_name(row.algorithm, row.protocol);
     if (candidates.count(name) == 0 || (!best.empty() && row.time >= least)) continue;
     best = name;
@@ -103,31 +120,25 @@ std::string choose_calibrated(const Candidates& candidates, const Calibration& c
   return best;
 }
 
-/// As policies spell names. The library's own choice is one to keep, which "auto" is not to them.
-std::string spelled(const std::string& name) {
-  return name == "auto" ? "default" : lower_case(name);
-}
-
 std::string ask_policy(const std::string& policy, const Candidates& candidates, TimeRows known) {
   const MeasuredTime& any = candidates.begin()->second;
   Question question;
   question.bytes = any.bytes;
   question.type = any.type;
   question.op = any.op;
+  question.collective = any.collective;
   question.workers = any.scale.ranks;
   question.nodes = std::max(any.scale.nodes, 1);
-  // Of the same build of the library if it was measured, else of the system.
-  const bool same = std::any_of(known.begin(), known.end(), [&](const MeasuredTime& row) {
-    return row.library == any.library;
-  });
-  if (same) std::erase_if(known, [&](const auto& row) { return row.library != any.library; });
-  for (MeasuredTime& row : known) row.algorithm = spelled(row.algorithm);
+  known = nearest_kin(std::move(known), any);
+  for (MeasuredTime& row : known) row.algorithm = lower_case(row.algorithm);  // as policies do
   question.measured = known;
-  for (const auto& [name, row] : candidates) question.available.push_back(spelled(row.algorithm));
+  for (const auto& [name, row] : candidates) {
+    question.available.push_back(lower_case(row.algorithm));
+  }
   const Answer answer = ask(find_policy(policy), question);
   const std::string chosen = full_name(answer.algorithm, answer.protocol);
   for (const auto& [name, row] : candidates) {
-    if (spelled(name) == chosen) return name;
+    if (lower_case(name) == lower_case(chosen)) return name;
   }
   return chosen;
 }
@@ -233,7 +244,8 @@ std::vector<RegretPoint> regret_of(const std::string& policy, std::span<const Me
     const std::string& system = each.first;
     TimeRows known = in_sample ? each.second : *knowledge.fitted_to;
     if (!in_sample) {
-      std::erase_if(known, [&](const MeasuredTime& row) { return row.system != system; });
+      std::erase_if(
+          known, [&](const MeasuredTime& row) { return row.system != system || row.is_wrong(); });
     }
     choosers.try_emplace(system, policy, std::move(known), knowledge.size_held_out, in_sample);
   }
