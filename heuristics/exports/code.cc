@@ -46,6 +46,7 @@ std::string export_json(const SelectionTable& table) {
       if (rule.to != no_end) one["to_bytes"] = rule.to.count;
       one["algorithm"] = rule.algorithm;
       if (!rule.protocol.empty()) one["protocol"] = rule.protocol;
+      if (!rule.library.empty()) one["library"] = rule.library;
       rules.push_back(std::move(one));
     }
     scales.push_back({{"workers", scale.workers},
@@ -67,8 +68,8 @@ std::string export_cpp(const SelectionTable& table) {
   for (const ScaleRules& scale : table.scales) {
     check_rules(scale);
     for (const SizeRule& rule : scale.rules) {
-      rules += fmt::format("    {{{}, {}u, {{{}, {}}}}},\n", scale.workers, rule.from.count,
-                           literal(rule.algorithm), literal(rule.protocol));
+      rules += fmt::format("    {{{}, {}u, {{{}, {}, {}}}}},\n", scale.workers, rule.from.count,
+                           literal(rule.algorithm), literal(rule.protocol), literal(rule.library));
       ++count;
     }
   }
@@ -78,6 +79,7 @@ std::string export_cpp(const SelectionTable& table) {
              "// Sizes of {} to {} bytes were asked; beyond them the nearest rule holds.\n"
              "#pragma once\n\n#include <cstdint>\n\nnamespace collbench_rules {{\n\n"
              "struct Choice {{\n  const char* algorithm;\n  const char* protocol;  // \"\": none\n"
+             "  const char* library;   // \"\": there is only one\n"
              "}};\n\nstruct Rule {{\n  int workers;\n  std::uint64_t from;  // bytes per worker\n"
              "  Choice choice;\n}};\n\ninline constexpr Rule rules[{}] = {{\n{}}};\n",
              table.policy, comment, to_string(table.type), to_string(table.op), table.first.count,

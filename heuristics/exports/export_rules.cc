@@ -61,6 +61,9 @@ void for_each_rule(const SelectionTable& table, Find find, std::string_view lack
   for (const ScaleRules& scale : table.scales) {
     check_rules(scale);
     for (const SizeRule& rule : scale.rules) {
+      if (rule.library != table.scales.front().rules.front().library) {
+        refuse(scale, rule, "it is of " + rule.library + ", and the first rule of another library");
+      }
       const auto found = find(rule.algorithm);
       if (!found) refuse(scale, rule, lacking);
       take(scale, rule, *found);

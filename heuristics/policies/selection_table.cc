@@ -1,7 +1,8 @@
 #include "heuristics/policies/selection_table.h"
 
-#include <algorithm>
 #include <cmath>
+#include <set>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -10,7 +11,16 @@
 namespace collbench {
 namespace {
 
-constexpr double precise_enough = 1.03;  // of a crossover, as a factor
+constexpr double precise_enough = 1.03;                    // of a crossover, as a factor
+constexpr std::string_view size_digits = "0123456789.e+";  // of factors like 8 and 1.02e+03
+
+/// What a warning says of any size: without the size asked for and the factors that depend on it.
+std::string regardless_of_size(std::string warning, Bytes bytes) {
+  const std::string size = to_string(bytes);
+  if (const std::size_t at = warning.find(size); at != warning.npos) warning.erase(at, size.size());
+  std::erase_if(warning, [](char c) { return size_digits.find(c) != size_digits.npos; });
+  return warning;
+}
 
 class Asker {
  public:
@@ -21,12 +31,12 @@ class Asker {
     question_.bytes = Bytes{bytes};
     Answer answer = ask(policy_, question_);
     for (std::string& warning : answer.warnings) {
-      auto& known = scale_.warnings;
-      if (std::find(known.begin(), known.end(), warning) == known.end()) {
-        known.push_back(std::move(warning));
+      if (told_.insert(regardless_of_size(warning, question_.bytes)).second) {
+        scale_.warnings.push_back(std::move(warning));
       }
     }
-    return {Bytes{bytes}, no_end, std::move(answer.algorithm), std::move(answer.protocol)};
+    return {Bytes{bytes}, no_end, std::move(answer.algorithm), std::move(answer.protocol),
+            std::move(answer.library)};
   }
 
   /// Appends the rules between two answers, the second included.
@@ -55,12 +65,13 @@ class Asker {
 
  private:
   static bool is_same(const SizeRule& a, const SizeRule& b) {
-    return a.algorithm == b.algorithm && a.protocol == b.protocol;
+    return a.algorithm == b.algorithm && a.protocol == b.protocol && a.library == b.library;
   }
 
   const Policy& policy_;
   Question question_;
   ScaleRules& scale_;
+  std::set<std::string> told_;
 };
 
 }  // namespace
@@ -75,10 +86,11 @@ ScaleRules size_rules(const Policy& policy, const Question& question, Bytes firs
   scale.nodes = question.nodes;
   Asker asker(policy, question, scale);
   SizeRule low = asker.at(first.count);
+  const SizeRule top = asker.at(last.count);  // before those between, whose warnings are less
   asker.append(low);
   while (low.from < last) {
     const std::int64_t asked = low.from.count;
-    const SizeRule high = asker.at(asked > last.count / 2 ? last.count : asked * 2);
+    const SizeRule high = asked > last.count / 2 ? top : asker.at(asked * 2);
     asker.cross(low, high);
     low = high;
   }

@@ -22,7 +22,8 @@ struct SizeRule {
   Bytes from;
   Bytes to;
   std::string algorithm;
-  std::string protocol;  // empty: none
+  std::string protocol;      // empty: none
+  std::string library = {};  // empty: there is only one
   bool operator==(const SizeRule&) const = default;
 };
 
@@ -30,7 +31,7 @@ struct ScaleRules {
   int workers = 0;
   int nodes = 1;
   std::vector<SizeRule> rules;        // ascending, without gaps
-  std::vector<std::string> warnings;  // of the policy, each once
+  std::vector<std::string> warnings;  // of the policy, each once, of whatever size
 };
 
 struct SelectionTable {

@@ -80,6 +80,28 @@ TEST(SizeRulesTest, OneSizeIsOneRuleAndAnEmptyRangeIsRefused) {
   EXPECT_THROW(size_rules(steps, question, Bytes{4096}, Bytes{4092}), InvalidArgument);
 }
 
+Answer ask_beyond(const Question& question) {
+  Answer answer{"ring", "", "", {}, {}};
+  answer.library = question.bytes < Bytes{100'000} ? "x" : "y";
+  answer.warnings.push_back("64 nodes, measured with 4; " + to_string(question.bytes) +
+                            ", measured from 32 B to 1 KiB");
+  return answer;
+}
+
+TEST(SizeRulesTest, AWarningThatDiffersInTheSizeIsGivenOnceAndAChangeOfLibraryIsAChange) {
+  const ScaleRules scale =
+      size_rules({"beyond", "", "", ask_beyond}, Question{}, Bytes{4096}, Bytes{1 << 20});
+  EXPECT_THAT(scale.warnings, testing::SizeIs(1));
+  ASSERT_EQ(scale.rules.size(), 2U);
+  EXPECT_EQ(scale.rules[0].library, "x");
+  EXPECT_EQ(scale.rules[1].library, "y");
+  SelectionTable table;
+  table.scales = {scale};
+  EXPECT_THAT(export_json(table), testing::HasSubstr("\"library\": \"y\""));
+  EXPECT_THAT(export_cpp(table), testing::HasSubstr("{\"ring\", \"\", \"x\"}"));
+  EXPECT_THROW(find_rule_format("ompi").write(table), InvalidArgument) << "which has one library";
+}
+
 TEST(CheckRulesTest, EveryDamageIsFound) {
   const ScaleRules good{
       8, 2, {{{0}, {99}, "ring", ""}, {{100}, {199}, "tree", ""}, {{200}, no_end, "ring", ""}}, {}};
@@ -274,6 +296,22 @@ TEST(FitToTest, AxesAreThoseThatTheRanksFill) {
         fit_to(parse_algorithm_spec(row.algorithm), machine(row.machine).topology, row.ranks);
     EXPECT_EQ(fitted, parse_algorithm_spec(row.expected)) << to_string(fitted);
   }
+}
+
+TEST(SeatsOfRanksTest, AreTheFirstOfEveryNode) {
+  const Machine cluster = machine("cluster:4xdgx-h100");
+  const auto seats = [&](int ranks, int nodes) {
+    return seats_of_ranks(cluster.topology, ranks, nodes);
+  };
+  EXPECT_THAT(seats(4, 2), ElementsAre(0, 1, 8, 9));
+  EXPECT_THAT(seats(4, 4), ElementsAre(0, 8, 16, 24));
+  EXPECT_THAT(seats(4, 1), ElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(seats(10, 1), place("row-major", 10, cluster.topology)) << "which one does not seat";
+  const Layout& layout = cluster.topology.layout();
+  EXPECT_TRUE(seats_evenly(layout, 32, 4));
+  EXPECT_FALSE(seats_evenly(layout, 32, 2));
+  EXPECT_FALSE(seats_evenly(layout, 5, 5));
+  EXPECT_FALSE(seats_evenly(layout, 6, 4));
 }
 
 TEST(NodesOfTest, CountsNodesThatAreFilledAlike) {
