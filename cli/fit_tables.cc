@@ -35,23 +35,6 @@ bool is_among(const PointTimes& times, const MeasuredTime& row) {
                      [&](Seconds time) { return std::abs(time / row.time - 1) < same_time; });
 }
 
-/// Splits at commas, but keeps "nodes=2" with the file before it.
-std::vector<std::string> table_names(const std::string& tables) {
-  std::vector<std::string> names;
-  std::size_t from = 0;
-  while (from <= tables.size()) {
-    const std::size_t comma = std::min(tables.find(',', from), tables.size());
-    const std::string part = tables.substr(from, comma - from);
-    if (!names.empty() && part.find('=') != part.npos) {
-      names.back() += "," + part;
-    } else if (!part.empty()) {
-      names.push_back(part);
-    }
-    from = comma + 1;
-  }
-  return names;
-}
-
 std::set<std::string> systems_of(std::span<const MeasuredTime> rows) {
   std::set<std::string> systems;
   for (const MeasuredTime& row : rows) systems.insert(row.system);

@@ -1,11 +1,14 @@
 #include "cli/measured_files.h"
 
+#include <algorithm>
 #include <iostream>
 
 #include <fmt/format.h>
 
 #include "bench/foreign/foreign_tables.h"
 #include "core/error.h"
+#include "core/plain_text.h"
+#include "transports/world/backend.h"
 
 namespace collbench {
 
@@ -22,6 +25,22 @@ void keep_collective(MeasuredTable& table, CollectiveKind kind) {
     table.notes.push_back(
         fmt::format("{} rows left out: of groups side by side, or of unequal shares", others));
   }
+}
+
+std::vector<std::string> table_names(const std::string& tables) {
+  std::vector<std::string> names;
+  std::size_t from = 0;
+  while (from <= tables.size()) {
+    const std::size_t comma = std::min(tables.find(',', from), tables.size());
+    const std::string part = tables.substr(from, comma - from);
+    if (!names.empty() && part.find('=') != part.npos) {
+      names.back() += "," + part;
+    } else if (!part.empty()) {
+      names.push_back(part);
+    }
+    from = comma + 1;
+  }
+  return names;
 }
 
 std::vector<MeasuredTable> read_measured_files(const std::vector<std::string>& paths,
@@ -45,6 +64,30 @@ std::vector<MeasuredTime> all_rows(const std::vector<MeasuredTable>& tables) {
   for (const MeasuredTable& table : tables) {
     rows.insert(rows.end(), table.times.begin(), table.times.end());
   }
+  return rows;
+}
+
+std::vector<MeasuredTime> rows_to_choose_by(const std::string& tables, CollectiveKind kind,
+                                            std::vector<std::string>& notes) {
+  const auto is_ours = [](const MeasuredTime& row) {
+    const Backend* backend = backend_named(row.library);
+    return row.algorithm == "auto" && backend != nullptr && !backend->has_library;
+  };
+  std::vector<MeasuredTime> rows;
+  std::vector<std::string> skipped;
+  for (const std::string& name : table_names(tables)) {
+    for (MeasuredTable& table : read_tables(name, skipped)) {
+      keep_collective(table, kind);
+      const std::size_t ours = std::erase_if(table.times, is_ours);
+      if (ours > 0) {
+        table.notes.push_back(
+            fmt::format("{} left out: of auto, which is what is asked", counted(ours, "row")));
+      }
+      rows.insert(rows.end(), table.times.begin(), table.times.end());
+      notes.insert(notes.end(), table.notes.begin(), table.notes.end());
+    }
+  }
+  for (const std::string& file : skipped) notes.push_back("no table: " + file);
   return rows;
 }
 

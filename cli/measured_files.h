@@ -8,6 +8,9 @@
 
 namespace collbench {
 
+/// The tables in "A.csv,nodes=2,B.csv": split at commas, with "nodes=2" left to the file before it.
+std::vector<std::string> table_names(const std::string& tables);
+
 /// Reads all of them. Files of a folder that are no tables, and skipped rows, are reported
 /// on standard error; rows of other collectives are left out. Throws as read_tables() does, and
 /// InvalidArgument if nothing is left.
@@ -18,6 +21,11 @@ std::vector<MeasuredTable> read_measured_files(const std::vector<std::string>& p
 void keep_collective(MeasuredTable& table, CollectiveKind kind);
 /// All rows of all tables.
 std::vector<MeasuredTime> all_rows(const std::vector<MeasuredTable>& tables);
+
+/// Rows of such tables to choose by: of one collective, and without those of `auto` on back ends
+/// that have no library to choose. `notes` says what was left out. Throws as read_tables() does.
+std::vector<MeasuredTime> rows_to_choose_by(const std::string& tables, CollectiveKind kind,
+                                            std::vector<std::string>& notes);
 
 /// "3.2 %".
 std::string percent(double share);

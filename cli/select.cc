@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "bench/foreign/foreign_tables.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/measured_files.h"
@@ -94,17 +93,11 @@ struct Inquiry {
 };
 
 void read_measured(const Settings& settings, Inquiry& inquiry) {
-  if (settings.text("measured").empty()) return;
-  std::vector<std::string> skipped;
-  for (MeasuredTable& table : read_tables(settings.text("measured"), skipped)) {
-    keep_collective(table, collective_asked(settings));
-    inquiry.measured.insert(inquiry.measured.end(), table.times.begin(), table.times.end());
-    inquiry.notes.insert(inquiry.notes.end(), table.notes.begin(), table.notes.end());
-  }
-  for (const std::string& file : skipped) inquiry.notes.push_back("no table: " + file);
+  const std::string& tables = settings.text("measured");
+  if (tables.empty()) return;
+  inquiry.measured = rows_to_choose_by(tables, collective_asked(settings), inquiry.notes);
   require(!inquiry.measured.empty(),
-          fmt::format("{}: '{}' holds no measured time", settings.label("measured"),
-                      settings.text("measured")));
+          fmt::format("{}: '{}' holds no measured time", settings.label("measured"), tables));
 }
 
 /// A dump of NCCL knows the graphs, the machine the processor and the generation of its GPUs.
@@ -191,8 +184,11 @@ Inquiry inquiry_of(const Settings& settings) {
   return inquiry;
 }
 
-std::string name_of(const std::string& algorithm, const std::string& protocol) {
-  return protocol.empty() ? algorithm : algorithm + ", " + protocol;
+/// "nccl ring, LL" of an answer, a candidate or a rule.
+template <typename Choice>
+std::string words_of(const Choice& choice) {
+  const std::string name = (choice.library.empty() ? "" : choice.library + " ") + choice.algorithm;
+  return choice.protocol.empty() ? name : name + ", " + choice.protocol;
 }
 
 std::string behind(const Candidate& candidate, const Answer& answer) {
@@ -208,16 +204,15 @@ void print_candidates(const Answer& answer, bool explain) {
   std::size_t width = std::string_view("candidate").size();
   std::map<std::string, std::vector<std::string>> refused;  // names by reason
   for (const Candidate& c : answer.candidates) {
-    const std::string name = name_of(c.algorithm, c.protocol);
+    const std::string name = words_of(c);
     if (c.refused.empty()) width = std::max(width, name.size());
     if (!c.refused.empty()) refused[c.refused].push_back(name);
   }
   std::cout << fmt::format("\n  {:<{}}  {:>9}  {:>8}\n", "candidate", width, "expected", "behind");
   for (const Candidate& c : answer.candidates) {
     if (!c.refused.empty()) continue;
-    std::string line =
-        fmt::format("  {:<{}}  {:>9}  {:>8}", name_of(c.algorithm, c.protocol), width,
-                    c.time ? to_string(*c.time) : "unknown", behind(c, answer));
+    std::string line = fmt::format("  {:<{}}  {:>9}  {:>8}", words_of(c), width,
+                                   c.time ? to_string(*c.time) : "unknown", behind(c, answer));
     if (explain && !c.terms.empty()) line += "  " + c.terms;
     line.erase(line.find_last_not_of(' ') + 1);
     std::cout << line << '\n';
@@ -239,9 +234,8 @@ void print_answer(const Policy& policy, const Question& question, const std::str
     work = fmt::format("{} of {}", to_string(question.collective), work);
     if (!question.counts.empty()) work += fmt::format(" in {}", fmt::join(question.counts, ", "));
   }
-  std::cout << fmt::format("{}: {} for {}, {} workers on {}\n", policy.name,
-                           name_of(answer.algorithm, answer.protocol), work, question.workers,
-                           network);
+  std::cout << fmt::format("{}: {} for {}, {} workers on {}\n", policy.name, words_of(answer), work,
+                           question.workers, network);
   std::cout << "because " << answer.reason << '\n';
   for (const std::string& warning : answer.warnings) std::cout << "note: " << warning << '\n';
   if (!answer.candidates.empty()) print_candidates(answer, explain);
@@ -249,8 +243,7 @@ void print_answer(const Policy& policy, const Question& question, const std::str
   if (const std::optional<InsideLibrary> inside = inside_library(question)) {
     const auto& [chosen, fastest] = *inside;
     std::cout << fmt::format("inside NCCL: its tuner takes {}, {}; fastest of all it has: {}, {}\n",
-                             name_of(chosen.algorithm, chosen.protocol), to_string(*chosen.time),
-                             name_of(fastest.algorithm, fastest.protocol),
+                             words_of(chosen), to_string(*chosen.time), words_of(fastest),
                              to_string(*fastest.time));
   }
 }
@@ -261,6 +254,7 @@ json json_of(const Policy& policy, const Question& question, const std::string& 
   for (const Candidate& c : answer.candidates) {
     json one{{"algorithm", c.algorithm}};
     if (!c.protocol.empty()) one["protocol"] = c.protocol;
+    if (!c.library.empty()) one["library"] = c.library;
     if (c.time) one["expected_us"] = c.time->count() * 1e6;
     if (!c.terms.empty()) one["terms"] = c.terms;
     if (!c.refused.empty()) one["refused"] = c.refused;
@@ -274,6 +268,7 @@ json json_of(const Policy& policy, const Question& question, const std::string& 
            {"reason", answer.reason},       {"candidates", std::move(candidates)},
            {"warnings", answer.warnings}};
   if (!answer.protocol.empty()) out["protocol"] = answer.protocol;
+  if (!answer.library.empty()) out["library"] = answer.library;
   if (policy.name == library_policy) return out;
   if (const std::optional<InsideLibrary> inside = inside_library(question)) {
     const auto described = [](const Candidate& c) {
@@ -292,7 +287,7 @@ void print_rules(const Policy& policy, const ScaleRules& scale, const std::strin
   for (const SizeRule& rule : scale.rules) {
     std::cout << fmt::format("  {:>14}  {}\n",
                              rule.from.count == 0 ? "from 0" : "from " + rounded(rule.from),
-                             name_of(rule.algorithm, rule.protocol));
+                             words_of(rule));
   }
   for (const std::string& warning : scale.warnings) std::cout << "  note: " << warning << '\n';
 }

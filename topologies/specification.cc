@@ -333,7 +333,7 @@ DescribedMachine describe(const std::string& text, const MachineSize& size,
                           const std::string& folder) {
   Specification spec{
       .text = text, .head = {}, .bandwidth = {}, .latency = {}, .size = size, .folder = folder};
-  const std::size_t file_end = text.find(".toml");
+  const std::size_t file_end = text.rfind(".toml");
   if (file_end != std::string::npos && text.rfind("cluster:", 0) != 0) {
     return from_path(spec, file_end + 5);
   }

@@ -224,7 +224,7 @@ std::optional<Calibration> stored_calibration(std::string_view text, const std::
 }
 
 std::optional<Calibration> calibration_of(const std::string& specification) {
-  const std::size_t end = specification.find(".toml");
+  const std::size_t end = specification.rfind(".toml");  // folders may be called so, too
   if (end == specification.npos) return {};
   std::string path = specification.substr(0, end + 5);
   if (path.rfind("cluster:", 0) == 0) {

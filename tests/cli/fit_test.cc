@@ -1,8 +1,12 @@
 // Fits judged on other tables: `calibrate`, `validate --fit`, `regret --fit`, and `select` on a
 // fitted machine, with published times of LUMI and Fugaku.
+#include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <regex>
+#include <utility>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -74,7 +78,7 @@ TEST_F(FitTest, ChoosesBetterThanTheLargestScaleKnown) {
   const double known = figure(text, "largest-scale +14 +([0-9.]+) %");
   const double model = figure(text, "model +14 +([0-9.]+) %");
   EXPECT_LT(model, known);
-  EXPECT_LT(model, 7);
+  EXPECT_LT(model, 8);
 }
 
 TEST_F(FitTest, PointsThatAreFittedCannotJudge) {
@@ -139,6 +143,78 @@ TEST_F(FitTest, AnOtherLibrarysNamesArePricedByTheirSchedules) {
                                 "ring,recursive-doubling", "--explain"});
   EXPECT_THAT(text, AllOf(StartsWith("auto: recursive-doubling"),
                           HasSubstr("by its schedule, not measured")));
+}
+
+/// Times on nodes of so many ranks: rabenseifner and, a little faster where bytes count, the ring
+/// of one library, and a slow method `other` of a second.
+std::string two_libraries(const std::string& other, int each) {
+  const std::string slow = "Z," + other;
+  std::string text = "system,library,algorithm,nodes,tasks_per_node,bytes,median_us\n";
+  for (const int nodes : {4, 8, 16}) {
+    const int ranks = nodes * each;
+    const double rounds = 2 * std::log2(ranks);
+    for (int bytes = 256; bytes <= 64 << 20; bytes *= 2) {
+      const double moved = 2.0 * (ranks - 1) / ranks * bytes / 10e3;
+      const double ring = 2 * (ranks - 1) * 3 + moved;
+      for (const auto& [method, us] : {std::pair{"A,rabenseifner", rounds * 3 + moved},
+                                       {"A,ring", 0.96 * ring},
+                                       {slow.c_str(), 1.5 * ring}}) {
+        text += fmt::format("lab,{},{},{},{},{:.4f}\n", method, nodes, each, bytes, us);
+      }
+    }
+  }
+  return text;
+}
+
+TEST_F(FitTest, TimesOfAnotherLibraryDoNotDecideATie) {
+  for (const std::string other : {"ring", "ring_segmented"}) {
+    folder_.write("two.csv", two_libraries(other, 1));
+    out({"calibrate", "two.csv", "-o", "m.toml"});
+    const std::string text = out({"select", "-t", "m.toml", "-W", "32", "-b", "64M"});
+    EXPECT_THAT(text, StartsWith("auto: A ring for 64 MiB")) << other;
+    EXPECT_THAT(text, HasSubstr("which is noise: "));
+    EXPECT_THAT(text, HasSubstr("\n  Z " + other));
+  }
+}
+
+TEST_F(FitTest, WhatTheFitCannotPriceIsSaid) {
+  folder_.write("two.csv", two_libraries("tree", 1));
+  out({"calibrate", "two.csv", "-o", "m.toml"});
+  const auto asked = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"select", "-t", "m.toml", "-b", "1K"});
+    return out(words);
+  };
+  EXPECT_THAT(asked({"-W", "16", "--available", "ring,double-tree"}),
+              AllOf(StartsWith("auto: ring"),
+                    HasSubstr("refused: double-tree: not priced by the fit at this scale")));
+  EXPECT_THAT(asked({"-W", "16", "--available", "double-tree"}),
+              HasSubstr("note: the fit cannot price double-tree; played on the plain machine as 16 "
+                        "hosts of 1 rank"));
+  EXPECT_THAT(asked({"-W", "64", "--nodes", "16"}),
+              HasSubstr("refused: A rabenseifner, A ring: not priced by the fit at this scale"));
+  out({"calibrate", "small.csv", "-o", "m.toml"});
+  EXPECT_THAT(asked({"-W", "64", "--nodes", "16"}),
+              HasSubstr("note: 4 ranks per node were not measured; played on the plain machine as "
+                        "64 hosts of 1 rank"));
+}
+
+TEST_F(FitTest, AClusterOfFittedNodesHasASizeAndFoldersMayBeCalledLikeFiles) {
+  folder_.write("nodes.csv", two_libraries("tree", 4));
+  std::filesystem::create_directory(folder_.path() + "/fits.toml.d");
+  out({"calibrate", "nodes.csv", "-o", "fits.toml.d/m.toml"});
+  EXPECT_THAT(out({"select", "-t", "cluster:4xfits.toml.d/m.toml", "-b", "1M"}),
+              AllOf(HasSubstr(", 16 workers on cluster:4x"), HasSubstr("by the fit to lab")));
+  EXPECT_THAT(out({"select", "-t", "fits.toml.d/m.toml", "-b", "1M"}),
+              AllOf(HasSubstr(", 8 workers on fits"), HasSubstr("by the fit to lab")));
+}
+
+TEST_F(FitTest, OfSeveralLibrariesTablesAndExportsSayWhichToUse) {
+  const std::string tables = COLLBENCH_SOURCE_DIR "/results/published/abci-a100-";
+  out({"calibrate", tables + "nccl.csv", tables + "mpi.csv", "-o", "m.toml"});
+  EXPECT_THAT(out({"select", "-t", "m.toml", "-W", "64", "--table"}),
+              AllOf(HasSubstr("from 0  mpi-cpu auto\n"), HasSubstr("KiB  nccl auto\n")));
+  const std::string json = out({"select", "-t", "m.toml", "-W", "64", "-b", "1K", "--json"});
+  EXPECT_THAT(json, HasSubstr("\"library\": \"mpi-cpu\""));
 }
 
 TEST_F(FitTest, ConstantsOfAFittedFileAreReadBackAndRefusedWithTheirLine) {

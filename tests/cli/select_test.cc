@@ -105,6 +105,29 @@ TEST_F(SelectTest, MeasuredTimesComeBeforeTheModelAndEveryPolicyMayBeAsked) {
               HasSubstr("heading.csv: a heading without rows"));
 }
 
+TEST_F(SelectTest, SeveralTablesAreReadTogetherAndAutoOfOursIsLeftOut) {
+  const std::string heading = "system,library,algorithm,ranks,nodes,bytes,time_us\n";
+  folder_.write("a.csv", heading + "here,shm,ring,4,1,65536,60\nhere,shm,auto,4,1,65536,10\n");
+  folder_.write("b.csv", "library,algorithm,ranks,bytes,time_us\nshm,tree,4,65536,50\n");
+  folder_.write("osu.csv", heading + "there,mpi,auto,4,1,65536,60\n");
+  const CommandOutcome both =
+      run({"-W", "4", "-b", "64K", "--measured", "a.csv,b.csv,system=here,nodes=1"});
+  EXPECT_THAT(both.out, StartsWith("auto: tree for 64 KiB f32 sum, 4 workers"));
+  EXPECT_THAT(both.out, HasSubstr("tree with 50 us is 20 % ahead of ring"));
+  EXPECT_THAT(out({"-W", "4", "-b", "64K", "--measured", "osu.csv"}),
+              StartsWith("auto: auto for 64 KiB"))
+      << "the library's own choice";
+  EXPECT_EQ(both.err, "collbench: 1 row left out: of auto, which is what is asked\n");
+}
+
+TEST_F(SelectTest, MoreWorkersThanTheNodesSeatAreRefused) {
+  EXPECT_THAT(refused({"-t", "cluster:4xdgx-h100", "-W", "32", "--nodes", "2", "-p", "nccl"}),
+              HasSubstr("--nodes: 32 workers on 2 nodes are 16 on each; the machine has 4 nodes "
+                        "of 8"));
+  EXPECT_THAT(out({"-t", "cluster:4xdgx-h100", "-W", "8", "--nodes", "4"}),
+              HasSubstr("hierarchical:dims=2x4"));
+}
+
 TEST_F(SelectTest, GraphsThatNcclWroteStandForTheNetwork) {
   const std::string graphs = COLLBENCH_SOURCE_DIR "/tests/fuzz/corpus/nccl_graphs/two.xml";
   const CommandOutcome alone = run({"--nccl-graphs", graphs, "-W", "8", "-b", "1M", "-p", "nccl"});
