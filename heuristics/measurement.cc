@@ -70,6 +70,12 @@ bool is_library_default(const std::string& algorithm) {
          algorithm.rfind("default_", 0) == 0;
 }
 
+bool is_nccl(std::string_view library) {
+  const std::string name = lower_case(library);
+  const bool starts = name.starts_with("nccl") || name.starts_with("rccl");
+  return starts && (name.size() == 4 || name[4] < 'a' || name[4] > 'z');
+}
+
 std::string to_string(const MethodKey& key) {
   std::string text;
   for (const std::string& part : {key.system, key.library, key.algorithm, key.protocol}) {

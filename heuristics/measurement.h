@@ -79,6 +79,9 @@ struct MeasuredTable {
 /// "default_mpich", "default-default". Fujitsu's "default-ring" is an algorithm, not a choice.
 bool is_library_default(const std::string& algorithm);
 
+/// Whether the library is NCCL or RCCL, of whichever version: "nccl", "NCCL 2.20.3".
+bool is_nccl(std::string_view library);
+
 /// Ranges of sizes that reports tell apart, ascending. The size that names a range is in it.
 struct SizeBand {
   const char* name;  // "to 32 KiB"

@@ -93,8 +93,6 @@ HeldOut by_schedule(const RowPlace& place, const MeasuredTime& row) {
 
 }  // namespace
 
-bool is_nccl(const MeasuredTime& row) { return row.library == "nccl" || row.library == "rccl"; }
-
 LibraryQuestion library_question(const MeasuredTime& row) {
   LibraryQuestion question{.bytes = row.bytes, .gpus_per_process = row.gpus_per_process};
   const auto no_such = [&](const std::string& name) {
@@ -138,12 +136,12 @@ HeldOut Predictor::predict_by_fit(const MeasuredTime& row, std::string& note) co
 HeldOut Predictor::predict_row(const MeasuredTime& row, std::string& note) const {
   if (calibration_) return predict_by_fit(row, note);
   const RowPlace place = place_of(machine_, row, note);
-  return is_nccl(row) ? by_library(place, row) : by_schedule(place, row);
+  return is_nccl(row.library) ? by_library(place, row) : by_schedule(place, row);
 }
 
 std::optional<NcclInputs> Predictor::library_inputs(const MeasuredTime& row,
                                                     std::string& note) const {
-  if (calibration_ || !is_nccl(row)) return {};
+  if (calibration_ || !is_nccl(row.library)) return {};
   const RowPlace place = place_of(machine_, row, note);
   return nccl_inputs(place.network, row.scale.ranks, place.nodes);
 }

@@ -16,10 +16,8 @@
 
 namespace collbench {
 
-/// Whether a row is of NCCL or RCCL.
-bool is_nccl(const MeasuredTime& row);
-/// What such a row asked of the library. Throws InvalidArgument for an algorithm or a protocol that
-/// it does not have.
+/// What a row of NCCL or RCCL asked of the library. Throws InvalidArgument for an algorithm or a
+/// protocol that it does not have.
 LibraryQuestion library_question(const MeasuredTime& row);
 
 class Predictor {

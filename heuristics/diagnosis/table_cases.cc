@@ -290,7 +290,7 @@ void judge_by_healthy(DiagnosisCase& given, const MeasuredTable& healthy) {
 std::vector<Diagnosis> diagnoses_where_known(const MeasuredTable& table,
                                              const std::string& machine) {
   MeasuredTable of_library = table;
-  std::erase_if(of_library.times, [](const MeasuredTime& row) { return !is_nccl(row); });
+  std::erase_if(of_library.times, [](const MeasuredTime& row) { return !is_nccl(row.library); });
   std::vector<Diagnosis> diagnoses;
   std::vector<std::string> notes;
   try {

@@ -59,6 +59,12 @@ TEST_F(ValidateTest, ShowsTheSignAndWhatIsAssumed) {
               HasSubstr("# the 80 % intervals hold 100.0 % of the points"));
 }
 
+TEST_F(ValidateTest, ALibraryIsKnownWithItsVersion) {
+  folder_.write("t.csv", "ranks,nodes,library,bytes,avg_us\n8,1,NCCL 2.20.5,1024,32\n");
+  EXPECT_THAT(out({"validate", "t.csv", "-t", "dgx-h100", "--points"}),
+              HasSubstr(" | as ring, LL"));
+}
+
 TEST_F(ValidateTest, ASizeThatNamesARangeIsInIt) {
   folder_.write("t.csv", "ranks,nodes,library,bytes,avg_us\n8,1,nccl,32768,30\n");
   const std::string text = out({"validate", "t.csv", "--topo", "dgx-h100"});

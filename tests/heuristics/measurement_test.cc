@@ -21,6 +21,15 @@ TEST(MeasurementTest, NamesOfMethodsLeaveOutWhatIsUsualOrNotKnown) {
   EXPECT_EQ(to_string(method_of(time)), "nccl ring LL bf16 max in place");
 }
 
+TEST(MeasurementTest, NcclIsKnownInAnyCaseAndVersion) {
+  for (const char* name : {"nccl", "NCCL", "NCCL 2.20.5", "nccl-2.18", "RCCL/2.18"}) {
+    EXPECT_TRUE(is_nccl(name)) << name;
+  }
+  for (const char* name : {"", "mpi", "oneccl", "ncclx", "nccx", "OMPI with NCCL"}) {
+    EXPECT_FALSE(is_nccl(name)) << name;
+  }
+}
+
 TEST(MeasurementTest, MethodsDifferByEverythingButScaleAndSize) {
   const MeasuredTime one;
   MeasuredTime other = one;
