@@ -20,6 +20,13 @@ void add_beyond(const std::set<int>& known, int asked, const char* what, std::st
 double log2_of(Bytes bytes) {
   return std::log2(static_cast<double>(std::max<std::int64_t>(bytes.count, 1)));
 }
+double log2_of(int count) { return std::log2(count); }
+
+template <typename T>
+double doublings_beyond(const std::set<T>& known, T asked) {
+  return std::max(
+      {0.0, log2_of(asked) - log2_of(*known.rbegin()), log2_of(*known.begin()) - log2_of(asked)});
+}
 
 }  // namespace
 
@@ -61,6 +68,19 @@ double MeasuredRange::doublings_to_size(Bytes bytes) const {
     least = std::min(least, std::abs(log2_of(bytes) - log2_of(known)));
   }
   return least;
+}
+
+double MeasuredRange::doublings_outside(int extent) const {
+  return doublings_beyond(extents_, extent);
+}
+
+double MeasuredRange::doublings_outside(Bytes bytes) const {
+  return doublings_beyond(sizes_, bytes);
+}
+
+double MeasuredRange::rank_doublings_outside(const Scale& scale) const {
+  if (scale.is_host() || each_.empty()) return 0;
+  return doublings_beyond(each_, scale.ranks / scale.extent());
 }
 
 }  // namespace collbench

@@ -19,6 +19,11 @@ class MeasuredRange {
   double doublings_to(int extent) const;
   /// Doublings from the nearest size. Requires as above.
   double doublings_to_size(Bytes bytes) const;
+  /// Doublings beyond the largest extent (or size, or number of ranks of a node) that was measured,
+  /// or below the smallest; 0 in between. Requires as above.
+  double doublings_outside(int extent) const;
+  double doublings_outside(Bytes bytes) const;
+  double rank_doublings_outside(const Scale& scale) const;
   const std::set<int>& extents() const { return extents_; }
 
  private:

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,16 +16,16 @@ namespace {
 
 constexpr std::size_t most_points = 700;
 constexpr int rounds_of_trust = 2;
-/// Standard deviation of ln(time) for each doubling of the nodes outside the scales measured,
-/// beyond what the deviations say, for the ranges of size_bands: most where libraries change
-/// algorithm and protocol, which other scales do at other sizes. Chosen so that the intervals of
-/// ABCI's and Alps' tables hold.
+/// Standard deviations of ln(time) for each doubling outside what was measured, beyond what the
+/// deviations say. Of the nodes, for the ranges of size_bands: most where libraries change
+/// algorithm and protocol, which other scales do at other sizes; chosen so that the intervals of
+/// ABCI's and Alps' tables hold. Of the sizes and the ranks of a node: results/published/README.md.
 constexpr std::array<double, size_bands.size()> per_node_doubling{0.04, 0.2, 0.12, 0.12};
+constexpr double outside_size_doubling = 0.12;
+constexpr double outside_rank_doubling = 0.4;
 
-/// One row for every scale and size; of more than most_points sizes, evenly many.
-std::vector<MeasuredTime> condensed(const std::vector<MeasuredTime>& rows) {
-  std::vector<MeasuredTime> points = medians_of(rows);
-  if (points.size() <= most_points) return points;
+/// most_points of them, evenly many.
+std::vector<MeasuredTime> thinned(const std::vector<MeasuredTime>& points) {
   std::vector<MeasuredTime> fewer;
   for (std::size_t i = 0; i < most_points; ++i) {
     fewer.push_back(points[i * (points.size() - 1) / (most_points - 1)]);
@@ -34,62 +33,41 @@ std::vector<MeasuredTime> condensed(const std::vector<MeasuredTime>& rows) {
   return fewer;
 }
 
-/// Doublings of the nodes beyond the largest scale measured, or below the smallest.
-double node_doublings_outside(const MeasuredRange& range, int extent) {
-  const double low = *range.extents().begin();
-  const double high = *range.extents().rbegin();
-  return std::max({0.0, std::log2(extent / high), std::log2(low / extent)});
-}
-
 /// A trend, and what the points deviate from it.
 struct Fitted {
   Trend trend;
-  std::vector<FieldPlace> places;
-  std::vector<double> deviations;  // of logarithms of times
-  std::vector<double> own;         // variance of scales that contradict the others
-  double spread = 0;               // standard deviation of the deviations, without what is `own`
+  DeviationField deviations;
 };
-
-/// `trust` has an entry for each point.
-void fit_trend(const std::vector<MeasuredTime>& points, const Prior& prior,
-               const std::vector<double>& trust, Fitted& fitted) {
-  fitted.trend = Trend(points, prior, trust);
-  double sum = 0;
-  double all = 0;
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    const MeasuredTime& point = points[i];
-    const double deviation =
-        std::log(point.time.count()) -
-        fitted.trend.log_time(point.scale, static_cast<double>(point.bytes.count));
-    fitted.deviations[i] = deviation;
-    sum += trust[i] * deviation * deviation;
-    all += trust[i];
-  }
-  fitted.spread = std::sqrt(std::max(sum / all, 1e-4));
-}
 
 /// Scales that contradict the others count the less, the more they do.
 Fitted fit(const std::vector<MeasuredTime>& points, const Prior& prior) {
-  Fitted fitted;
-  for (const MeasuredTime& point : points) {
-    fitted.places.push_back(place_of(point.scale, point.bytes));
-  }
-  fitted.deviations.resize(points.size());
-  fitted.own.resize(points.size(), 0.0);
+  std::vector<FieldPlace> places;
+  for (const MeasuredTime& point : points) places.push_back(place_of(point.scale, point.bytes));
+  std::vector<double> own(points.size(), 0.0);  // variance of scales that contradict the others
   std::vector<double> trust(points.size(), 1.0);
-  fit_trend(points, prior, trust, fitted);
-  for (int round = 0; round < rounds_of_trust; ++round) {
-    fitted.own = variance_of_scales(fitted.places, fitted.deviations, fitted.own, fitted.spread);
-    const double usual = fitted.spread * fitted.spread;
-    bool doubted = false;
+  for (int round = 0;; ++round) {
+    const Trend trend(points, prior, trust);
+    std::vector<double> deviations;
+    double sum = 0;
+    double all = 0;
     for (std::size_t i = 0; i < points.size(); ++i) {
-      trust[i] = usual / (usual + fitted.own[i]);
-      doubted = doubted || fitted.own[i] > 0;
+      deviations.push_back(
+          std::log(points[i].time.count()) -
+          trend.log_time(points[i].scale, static_cast<double>(points[i].bytes.count)));
+      sum += trust[i] * deviations[i] * deviations[i];
+      all += trust[i];
     }
-    if (!doubted) break;
-    fit_trend(points, prior, trust, fitted);
+    // Of the deviations, without what is a scale's own.
+    const double spread = std::sqrt(std::max(sum / all, 1e-4));
+    DeviationField field(places, deviations, own, spread, noise_of(places, deviations));
+    if (round == rounds_of_trust) return {trend, std::move(field)};
+    std::vector<double> now = field.variance_of_scales();
+    if (now == own) return {trend, std::move(field)};
+    own = std::move(now);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      trust[i] = spread * spread / (spread * spread + own[i]);
+    }
   }
-  return fitted;
 }
 
 }  // namespace
@@ -97,35 +75,37 @@ Fitted fit(const std::vector<MeasuredTime>& points, const Prior& prior) {
 struct MethodModel::Data {
   MethodKey method;
   std::vector<MeasuredTime> points;
-  Trend trend;
-  std::optional<DeviationField> deviations;
+  std::size_t left_out;
+  Fitted fitted;
   MeasuredRange range;
 };
 
 MethodModel::MethodModel(std::vector<MeasuredTime> rows) {
   require(!rows.empty(), "a model needs at least one measurement");
-  auto data = std::make_shared<Data>();
-  data->method = method_of(rows.front());
-  data->points = condensed(rows);
-  for (const MeasuredTime& point : data->points) data->range.add(point);
-  Fitted fitted = fit(data->points, prior_for(data->method));
-  data->trend = fitted.trend;
-  data->deviations.emplace(std::move(fitted.places), fitted.deviations, std::move(fitted.own),
-                           fitted.spread);
-  data_ = std::move(data);
+  const MethodKey method = method_of(rows.front());
+  std::vector<MeasuredTime> points = medians_of(rows);
+  const std::size_t left_out = points.size() - std::min(points.size(), most_points);
+  if (left_out > 0) points = thinned(points);
+  MeasuredRange range;
+  for (const MeasuredTime& point : points) range.add(point);
+  Fitted fitted = fit(points, prior_for(method));
+  data_ = std::make_shared<const Data>(
+      Data{method, std::move(points), left_out, std::move(fitted), std::move(range)});
 }
 
 Estimate MethodModel::estimate(const Scale& scale, Bytes bytes) const {
   require(scale.ranks >= 1, fmt::format("a model of {} ranks", scale.ranks));
   const Data& data = *data_;
-  const DeviationField::Value deviation = data.deviations->at(place_of(scale, bytes));
-  const double log_time =
-      data.trend.log_time(scale, static_cast<double>(std::max<std::int64_t>(bytes.count, 1))) +
-      deviation.mean;
+  const DeviationField::Value deviation = data.fitted.deviations.at(place_of(scale, bytes));
+  const double log_time = data.fitted.trend.log_time(
+                              scale, static_cast<double>(std::max<std::int64_t>(bytes.count, 1))) +
+                          deviation.mean;
   constexpr double eighty_percent = 1.2816;
-  const double off =
-      std::hypot(deviation.deviation, per_node_doubling[band_of(bytes)] *
-                                          node_doublings_outside(data.range, scale.extent()));
+  const double outside =
+      std::hypot(per_node_doubling[band_of(bytes)] * data.range.doublings_outside(scale.extent()),
+                 outside_rank_doubling * data.range.rank_doublings_outside(scale),
+                 outside_size_doubling * data.range.doublings_outside(bytes));
+  const double off = std::hypot(deviation.deviation, outside);
   Estimate estimate;
   estimate.time = Seconds{std::exp(log_time)};
   estimate.low = Seconds{std::exp(log_time - eighty_percent * off)};
@@ -135,7 +115,8 @@ Estimate MethodModel::estimate(const Scale& scale, Bytes bytes) const {
 }
 
 const MethodKey& MethodModel::method() const { return data_->method; }
-const Trend& MethodModel::trend() const { return data_->trend; }
+const Trend& MethodModel::trend() const { return data_->fitted.trend; }
 const std::vector<MeasuredTime>& MethodModel::points() const { return data_->points; }
+std::size_t MethodModel::points_left_out() const { return data_->left_out; }
 
 }  // namespace collbench

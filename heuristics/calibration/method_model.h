@@ -9,6 +9,7 @@
 // which.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,6 +32,8 @@ class MethodModel {
   const Trend& trend() const;
   /// The points it rests on, by scale and size.
   const std::vector<MeasuredTime>& points() const;
+  /// How many more were measured: of very many it keeps 700, evenly spread.
+  std::size_t points_left_out() const;
 
  private:
   struct Data;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -162,7 +163,7 @@ DeviationSample curves_of(const std::vector<double>& nodes, const Deviates& devi
 }
 
 std::vector<double> variance_of(const DeviationSample& sample) {
-  return variance_of_scales(sample.places, sample.deviations, sample.own, 0.1);
+  return field_of(sample, 0.1).variance_of_scales();
 }
 
 TEST(VarianceOfScalesTest, OnlyTheScaleThatContradictsTheOthersHasItsOwn) {
@@ -200,6 +201,64 @@ TEST(VarianceOfScalesTest, OneSizeThatDiffersIsAChangeOfProtocol) {
   const DeviationSample sample = curves_of(
       {1, 2, 3, 4}, [](double nodes, double size) { return nodes == 2 && size == 16 ? 0.5 : 0.0; });
   EXPECT_THAT(variance_of(sample), Each(testing::Lt(0.03)));
+}
+
+TEST(VarianceOfScalesTest, IsWhatPredictingAScaleFromAFieldOfTheOthersLeaves) {
+  // One size of each scale, so that nothing is averaged.
+  DeviationSample sample;
+  for (const auto& [nodes, deviation] :
+       {std::pair{1.0, 0.1}, {2.0, -0.6}, {4.0, 0.2}, {5.0, 0.9}}) {
+    sample.places.push_back({12 + nodes, nodes, 2});
+    sample.deviations.push_back(deviation);
+    sample.own.push_back(0.02 * nodes);
+  }
+  const double spread = 0.1;
+  const std::vector<double> variance = field_of(sample, spread).variance_of_scales();
+  for (std::size_t i = 0; i < sample.places.size(); ++i) {
+    DeviationSample others = sample;
+    const auto without = [&](auto& values) {
+      values.erase(values.begin() + static_cast<std::ptrdiff_t>(i));
+    };
+    without(others.places);
+    without(others.deviations);
+    without(others.own);
+    const DeviationField::Value value = field_of(others, spread).at(sample.places[i]);
+    const double error = sample.deviations[i] - value.mean;
+    const double unknown = value.deviation * value.deviation - noise * spread * spread;
+    EXPECT_NEAR(variance[i], std::max(0.0, error * error - 3 * unknown), 1e-12) << i;
+  }
+}
+
+/// `per_doubling` sizes to a doubling on one scale, with noise of 5 % and one change of protocol.
+DeviationSample noisy_curve(int per_doubling) {
+  RandomEngine engine = random_engine(1, "noise");
+  std::normal_distribution<double> off(0, 0.05);
+  DeviationSample sample;
+  for (int i = 0; i < 20 * per_doubling; ++i) {
+    const double size = 10 + static_cast<double>(i) / per_doubling;
+    sample.places.push_back({size, 1, 3});
+    sample.deviations.push_back(off(engine) + (size < 18 ? 0 : 0.4));
+    sample.own.push_back(0);
+  }
+  return sample;
+}
+
+TEST(NoiseTest, IsSeenWhereSizesAreDenseOnly) {
+  const DeviationSample dense = noisy_curve(8);
+  EXPECT_NEAR(noise_of(dense.places, dense.deviations), 0.05, 0.01);
+  const DeviationSample sparse = noisy_curve(1);
+  EXPECT_EQ(noise_of(sparse.places, sparse.deviations), 0);
+  // A field with it goes between the points and not through them.
+  const DeviationField through(dense.places, dense.deviations, dense.own, 0.2);
+  const DeviationField between(dense.places, dense.deviations, dense.own, 0.2, 0.05);
+  double through_points = 0;  // distances from the truth, which is 0 there
+  double averaged = 0;
+  for (std::size_t i = 40; i < 60; ++i) {
+    through_points += std::abs(through.at(dense.places[i]).mean);
+    averaged += std::abs(between.at(dense.places[i]).mean);
+  }
+  EXPECT_LT(averaged, 0.9 * through_points);
+  EXPECT_GT(between.at(dense.places[50]).deviation, 0.05);
 }
 
 /// Kriging by hand: the mean of two points solves a system of two equations.
