@@ -18,7 +18,6 @@
 #include "core/error.h"
 #include "core/stop_request.h"
 #include "heuristics/calibration/fitted_machine.h"
-#include "heuristics/diagnosis/diagnosis.h"
 #include "transports/world/backend.h"
 
 namespace collbench {
@@ -167,9 +166,10 @@ void print_efficiency(const Calibration& calibration, const FittedMachine& machi
   for (std::int64_t bytes = 1 << 10; bytes <= largest.count; bytes *= 16) {
     const auto estimate = calibration.estimate(fullest.method, scale, Bytes{bytes});
     if (!estimate) continue;
-    const Bandwidth busbw = bus_bandwidth(Bytes{bytes}, estimate->time, scale.ranks);
+    const double sent =
+        bus_factor(fullest.method.collective, scale.ranks) * static_cast<double>(bytes);
     std::cout << fmt::format(" {}: {:.1f} %", to_string(Bytes{bytes}),
-                             100 * busbw.bytes_per_second / rate);
+                             100 * sent / estimate->time.count() / rate);
   }
   std::cout << '\n';
 }

@@ -21,6 +21,8 @@ namespace {
 constexpr std::size_t least_points = 4;
 constexpr double least_span = 16;            // of sizes, largest over smallest
 constexpr std::size_t least_named_rows = 6;  // of methods that play a known form
+constexpr std::size_t most_folds = 32;       // of sizes held out one by one
+constexpr std::size_t fewer_folds = 20;      // of more sizes: every 20th at a time, not neighbours
 
 /// Rows by a property of theirs, without those whose results are wrong.
 template <typename Key>
@@ -60,6 +62,16 @@ std::vector<MeasuredTime> without_ignored_by_system(const std::vector<MeasuredTi
   return kept;
 }
 
+void note_unknown_nodes(const std::vector<MeasuredTime>& rows, std::vector<std::string>& notes) {
+  const auto unknown = std::count_if(rows.begin(), rows.end(), [](const MeasuredTime& row) {
+    return row.scale.nodes == 0 && row.scale.ranks > 1;
+  });
+  if (unknown == 0) return;
+  notes.push_back(
+      fmt::format("how many nodes is not said of {}; taken as one node. Add it: FILE,nodes=2",
+                  counted(unknown, "row")));
+}
+
 /// How many are of methods that play one known form.
 std::size_t named_rows(const std::vector<MeasuredTime>& rows) {
   return static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), [](const auto& row) {
@@ -74,7 +86,7 @@ bool is_unknown(const std::vector<MeasuredTime>& rows) {
   const bool between = std::any_of(rows.begin(), rows.end(), [](const MeasuredTime& row) {
     return row.scale.nodes > 1 && row.scale.nodes == row.scale.ranks;
   });
-  return between && first.library.find("ccl") == std::string::npos &&
+  return between && lower_case(first.library).find("ccl") == std::string::npos &&
          !is_library_default(first.algorithm) &&
          !played_method(method_of(first), {.ranks = 2, .nodes = 2});
 }
@@ -126,6 +138,7 @@ Calibration::Calibration(std::vector<MeasuredTime> rows, std::span<const StoredF
   refuse_impossible(rows);
   // Rows with a fit made before are those that it kept.
   if (stored.empty()) rows = without_ignored_by_system(rows, notes_);
+  if (stored.empty()) note_unknown_nodes(rows, notes_);
   for (const auto& [method, own] : grouped(rows, method_of)) refuse_contradiction(method, own);
   rows = take_structures(std::move(rows), stored);
   for (auto& [method, own] : grouped(rows, method_of)) {
@@ -139,6 +152,11 @@ Calibration::Calibration(std::vector<MeasuredTime> rows, std::span<const StoredF
                                    to_string(method)));
     }
     models_.emplace_back(std::move(own));
+    if (const std::size_t more = models_.back().points_left_out(); more > 0) {
+      const std::size_t kept = models_.back().points().size();
+      notes_.push_back(fmt::format("'{}' rests on {} of its {} points, evenly spread over them",
+                                   to_string(method), kept, kept + more));
+    }
   }
   require(!models_.empty() || !structures_.empty(),
           !any ? "no measurements to calibrate with"
@@ -270,11 +288,15 @@ std::vector<HeldOut> leave_one_size_out(std::span<const MeasuredTime> rows) {
   std::vector<std::string> notes;
   const auto system_of = [](const MeasuredTime& row) { return row.system; };
   for (const auto& [system, own] : grouped(rows, system_of)) {
-    std::set<Bytes> sizes;
-    for (const MeasuredTime& row : own) sizes.insert(row.bytes);
-    for (const Bytes size : sizes) {
+    std::map<Bytes, std::size_t> fold_of;
+    for (const MeasuredTime& row : own) fold_of[row.bytes] = 0;
+    const std::size_t folds = fold_of.size() > most_folds ? fewer_folds : fold_of.size();
+    std::size_t next = 0;
+    for (auto& [size, fold] : fold_of) fold = next++ % folds;
+    for (std::size_t fold = 0; fold < folds; ++fold) {
       hold_out(
-          own, [&](const MeasuredTime& row) { return row.bytes == size; }, "", held, notes);
+          own, [&](const MeasuredTime& row) { return fold_of.at(row.bytes) == fold; }, "", held,
+          notes);
     }
   }
   return held;

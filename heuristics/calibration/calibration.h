@@ -101,6 +101,7 @@ class Calibration {
 /// are held out only with `single_nodes`.
 std::vector<HeldOut> leave_one_scale_out(std::span<const MeasuredTime> rows, bool single_nodes,
                                          std::vector<std::string>& notes);
+/// Of more than 32 sizes every 20th at a time, of which none is next to another.
 std::vector<HeldOut> leave_one_size_out(std::span<const MeasuredTime> rows);
 
 ErrorSummary summarize_held_out(std::span<const HeldOut> held, Bytes least = {},

@@ -31,7 +31,7 @@ struct FittedRow {
 /// netOverhead (topologies/dgx-h100.toml). MPI's depends on its network, which tables do not say.
 Seconds gap_between_nodes(const std::string& library) {
   if (library == "grpc" || library == "gloo") return Seconds{3.5e-6};
-  return library == "nccl" || library == "rccl" ? Seconds{1e-6} : Seconds{0};
+  return is_nccl(library) ? Seconds{1e-6} : Seconds{0};
 }
 
 std::vector<FittedRow> played_rows(const Calibration& calibration) {
@@ -126,9 +126,9 @@ FittedCost fitted(double value, double factor) {
   return {value, factor};
 }
 
-/// The most bytes per second and rank, both ways counted, that any method and size reached inside
-/// one node or between nodes. Two nodes alone exchange directly, so more of them count where there
-/// are more.
+/// The most bytes per second and rank, all ways of the collective counted, that any method and size
+/// reached inside one node or between nodes. Two nodes alone exchange directly, so more of them
+/// count where there are more.
 double reached_rate(const Calibration& calibration, bool between) {
   double rate = 0;
   for (const MeasuredMethod& measured : calibration.measured()) {
@@ -138,7 +138,7 @@ double reached_rate(const Calibration& calibration, bool between) {
     for (const MeasuredTime& row : measured.points) {
       const int nodes = std::max(row.scale.nodes, 1);
       if (between ? nodes < least : nodes > 1) continue;
-      const double sent = 2.0 * (row.scale.ranks - 1) / row.scale.ranks;
+      const double sent = bus_factor(row.collective, row.scale.ranks);
       rate = std::max(rate, sent * static_cast<double>(row.bytes.count) / row.time.count());
     }
   }
@@ -186,14 +186,16 @@ void read_trend(const Calibration& calibration, FittedMachine& machine) {
   const TermValues& costs = model.trend().costs();
   const TermValues& factors = model.trend().factors();
   machine.overhead = {costs[0] * 1e-6, factors[0]};
-  // Latencies are of a way up and one down; costs are microseconds (per byte).
+  // Latencies and rates are of a way up and one down, but an all-reduce alone goes both ways; costs
+  // are microseconds (per byte).
+  const double ways = model.method().collective == CollectiveKind::all_reduce ? 2 : 1;
   if (machine.ranks_per_node > 1) {
     const double rate = reached_rate(calibration, false);
-    machine.node_latency = {costs[1] * 1e-6 / 2, factors[1]};
-    machine.node_rate = {rate > 0 ? rate : 1e6 / costs[4], factors[4]};
+    machine.node_latency = {costs[1] * 1e-6 / ways, factors[1]};
+    machine.node_rate = {rate > 0 ? rate : ways / 2 * 1e6 / costs[4], factors[4]};
   }
   if (machine.network) {
-    machine.network_latency = {costs[2] * 1e-6 / 2, factors[2]};
+    machine.network_latency = {costs[2] * 1e-6 / ways, factors[2]};
     machine.network_rate = {reached_rate(calibration, true), factors[5]};
   }
   machine.basis =

@@ -1,6 +1,7 @@
 #include "heuristics/calibration/plausible.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <utility>
@@ -19,11 +20,14 @@ constexpr double other_unit = 50;      // times the ratio of the nodes
 constexpr double most_of_node = 2e12;
 constexpr double most_of_rank = 2e13;
 constexpr double most_of_gpu = 4e12;
+/// Of one message: less than any network needs, and less than two cores that share a cache.
+constexpr Seconds least_between_nodes{1e-7};
+constexpr Seconds least_inside{2e-8};
 
 /// What a rank, or where there are several the node, can send.
 double most_sent(const MeasuredTime& row) {
   if (row.scale.nodes > 1) return most_of_node;
-  return row.library == "nccl" || row.library == "rccl" ? most_of_gpu : most_of_rank;
+  return is_nccl(row.library) ? most_of_gpu : most_of_rank;
 }
 
 /// The least ratio of times at sizes that both curves have; 0 without such sizes.
@@ -84,14 +88,23 @@ void refuse_impossible(std::span<const MeasuredTime> rows) {
     // What any algorithm must send: of a node of several, or of a rank.
     const bool between = row.scale.nodes > 1;
     const double parts = between ? row.scale.nodes : row.scale.ranks;
-    const double sent = 2 * (parts - 1) / parts * static_cast<double>(row.bytes.count);
+    const double sent =
+        bus_factor(row.collective, static_cast<int>(parts)) * static_cast<double>(row.bytes.count);
     const double rate = sent / row.time.count();
-    if (rate <= most_sent(row)) continue;
-    throw InvalidArgument(fmt::format(
-        "'{}', {} with {}: {} would be {} out of every {}, which nothing reaches. Are the times "
-        "in another unit than microseconds?",
-        to_string(method_of(row)), to_string(row.bytes), to_string(row.scale), to_string(row.time),
-        to_string(Bandwidth{rate}), between ? "node" : "rank"));
+    // A message in a row at most doubles those that know of a rank.
+    const double messages = std::ceil(std::log2(parts));
+    const Seconds least = (between ? least_between_nodes : least_inside) * messages;
+    if (rate <= most_sent(row) && row.time >= least) continue;
+    const std::string why =
+        rate > most_sent(row)
+            ? fmt::format("would be {} out of every {}, which nothing reaches",
+                          to_string(Bandwidth{rate}), between ? "node" : "rank")
+            : fmt::format("is less than {}, which {:.0f} messages one after the other take",
+                          to_string(least), messages);
+    throw InvalidArgument(
+        fmt::format("'{}', {} with {}: {} {}. Are the times in another unit than microseconds?",
+                    to_string(method_of(row)), to_string(row.bytes), to_string(row.scale),
+                    to_string(row.time), why));
   }
 }
 

@@ -14,7 +14,8 @@ namespace collbench {
 /// scale is slower than another by so much at every size that the unit of its times must differ.
 void refuse_contradiction(const MethodKey& method, const std::vector<MeasuredTime>& rows);
 
-/// Throws InvalidArgument for a time in which no network, or no memory, moves the bytes.
+/// Throws InvalidArgument for a time in which no network, or no memory, moves the bytes, or as many
+/// messages one after the other as are needed to reach all nodes or ranks.
 void refuse_impossible(std::span<const MeasuredTime> rows);
 
 }  // namespace collbench

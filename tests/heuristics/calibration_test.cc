@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <iterator>
+#include <random>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +10,7 @@
 #include "tests/core/refusal.h"
 
 #include "core/error.h"
+#include "core/random.h"
 #include "heuristics/calibration/fitted_machine.h"
 #include "heuristics/policies/regret.h"
 #include "heuristics/time_curve.h"
@@ -18,6 +20,7 @@ namespace collbench {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -80,6 +83,76 @@ TEST(MethodModelTest, SaysHowFarItExtrapolatesAndIsLessSure) {
   EXPECT_THAT(far.extrapolates,
               AllOf(HasSubstr("64 nodes, measured with 2 to 4"), HasSubstr("1 GiB")));
   EXPECT_GT(far.high / far.low, near.high / near.low);
+}
+
+/// How many times its time the upper end of an interval is.
+double width_of(const Estimate& estimate) { return estimate.high / estimate.time; }
+
+TEST(MethodModelTest, IsLessSureWithEachDoublingOutsideTheSizesAndTheRanksOfANode) {
+  const MethodModel model(curves({2, 4}));  // 1 KiB to 256 MiB, 4 ranks a node
+  double before = width_of(model.estimate({16, 4}, Bytes{1 << 28}));
+  for (const std::int64_t more : {2, 8, 32}) {
+    const double width = width_of(model.estimate({16, 4}, Bytes{more << 28}));
+    EXPECT_GT(width, 1.1 * before) << more;
+    before = width;
+  }
+  EXPECT_GT(width_of(model.estimate({16, 4}, Bytes{1 << 6})), 1.5);
+  before = width_of(model.estimate({16, 4}, Bytes{1 << 20}));
+  for (const int each : {8, 16, 32}) {
+    const double width = width_of(model.estimate({4 * each, 4}, Bytes{1 << 20}));
+    EXPECT_GT(width, 1.1 * before) << each;
+    before = width;
+  }
+  EXPECT_GT(width_of(model.estimate({4, 4}, Bytes{1 << 20})), 1.5);
+}
+
+/// 93 sizes, four to a doubling, on two and four nodes, with noise of 5 %.
+std::vector<MeasuredTime> dense_curves() {
+  RandomEngine engine = random_engine(1, "dense curves");
+  std::normal_distribution<double> noise(0, 0.05);
+  std::vector<MeasuredTime> rows;
+  for (const int nodes : {2, 4}) {
+    for (int i = 0; i < 93; ++i) {
+      MeasuredTime row = curve({4 * nodes, nodes}).front();
+      row.bytes = Bytes{static_cast<std::int64_t>(1024 * std::exp2(i / 4.0))};
+      row.time = Seconds{seconds_of(row.scale, static_cast<double>(row.bytes.count)) *
+                         std::exp(noise(engine))};
+      rows.push_back(row);
+    }
+  }
+  return rows;
+}
+
+TEST(CalibrationTest, IntervalsOfDenselyMeasuredSizesHoldTheirNoise) {
+  const ErrorSummary summary = summarize_held_out(leave_one_size_out(dense_curves()));
+  EXPECT_EQ(summary.points, 2 * 93) << "20 folds hold each size out once";
+  EXPECT_LT(summary.median, 0.05);
+  EXPECT_GT(summary.within, 0.7);
+  EXPECT_LT(summary.within, 0.93);
+}
+
+TEST(CalibrationTest, SaysWhatItDoesNotKnowOrLeavesOut) {
+  std::vector<MeasuredTime> rows = curve({8, 2});
+  for (MeasuredTime& row : rows) row.scale.nodes = 0;
+  EXPECT_THAT(Calibration(rows).notes(),
+              ElementsAre(HasSubstr("how many nodes is not said of 10 rows; taken as one node")));
+  for (std::int64_t i = 1; i <= 800; ++i) {
+    MeasuredTime row = curve({8, 2}).front();
+    row.bytes = Bytes{i << 16};
+    row.time = Seconds{seconds_of(row.scale, static_cast<double>(row.bytes.count))};
+    rows.push_back(row);
+  }
+  std::erase_if(rows, [](const MeasuredTime& row) { return row.scale.nodes == 0; });
+  EXPECT_THAT(Calibration(rows).notes(), ElementsAre(HasSubstr("rests on 700 of its 800 points")));
+}
+
+TEST(CalibrationTest, RefusesTimesInWhichNoMessageArrives) {
+  std::vector<MeasuredTime> rows = curve({32, 8});
+  rows.front().time = Seconds{3.1e-7};  // three messages: 8 nodes
+  EXPECT_EQ(Calibration(rows).models().size(), 1U);
+  rows.front().time = Seconds{2.9e-7};
+  EXPECT_THAT(refusal_of_rows(rows),
+              HasSubstr("290 ns is less than 300 ns, which 3 messages one after the other take"));
 }
 
 TEST(CalibrationTest, PredictsAScaleThatItDidNotSee) {
@@ -240,6 +313,22 @@ TEST(TimeCurveTest, LiesAboveTheLineThatContinuesTheSegmentBefore) {
   ASSERT_LT(continued, chord);
   ASSERT_GT(continued, right - halfway) << "no other bound is as high";
   EXPECT_NEAR(time_at(curve, 8 << 10), std::exp((chord + continued) / 2), 1e-12);
+}
+
+TEST(FittedMachineTest, LinksCarryWhatTheCollectiveSends) {
+  // An all-gather sends (n-1)/n of the vector out of each rank, once.
+  for (const auto& [kind, sent] : {std::pair{CollectiveKind::all_gather, 7.0 / 8},
+                                   {CollectiveKind::reduce_scatter, 7.0 / 8},
+                                   {CollectiveKind::broadcast, 1.0},
+                                   {CollectiveKind::all_reduce, 14.0 / 8}}) {
+    std::vector<MeasuredTime> rows = curve({8, 8});
+    for (MeasuredTime& row : rows) {
+      row.collective = kind;
+      row.time = Seconds{10e-6 + static_cast<double>(row.bytes.count) / 1e9};
+    }
+    EXPECT_NEAR(fit_machine(Calibration(rows)).network_rate.value, sent * 1e9, 1e7)
+        << to_string(kind);
+  }
 }
 
 TEST(FittedMachineTest, CostsReadBackAsTheyWereFitted) {
