@@ -53,6 +53,12 @@ std::vector<MeasuredTable> read_measured_files(const std::vector<std::string>& p
   for (const std::string& reason : skipped) std::cerr << "left out: " << reason << '\n';
   for (MeasuredTable& table : tables) {
     keep_collective(table, kind);
+    const auto wrong = std::ranges::count_if(table.times, &MeasuredTime::is_wrong);
+    if (wrong > 0) {
+      table.notes.push_back(fmt::format("{}: {} of {} count nowhere: their results are wrong",
+                                        table.name, wrong,
+                                        counted(std::ssize(table.times), "row")));
+    }
     for (const std::string& note : table.notes) std::cerr << "note: " << note << '\n';
   }
   require(!tables.empty(), "no table of measurements in what was named");

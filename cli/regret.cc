@@ -3,6 +3,7 @@
 
 #include <iostream>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -54,25 +55,29 @@ void print_points(const std::string& policy, const std::vector<RegretPoint>& poi
 std::string knowledge_line(const RegretKnowledge& knowledge, std::size_t judged) {
   if (knowledge.size_held_out) return "# held out: policies do not know the size asked for";
   if (!knowledge.fitted_to) return "# in sample: policies know the measurements they are judged by";
-  return sample_line(static_cast<int>(knowledge.fitted_to->size()), 0, judged);
+  return sample_line(std::ssize(*knowledge.fitted_to), 0, judged);
 }
 
 int regret(const Settings& settings) {
+  const CollectiveKind kind = collective_asked(settings);
   const std::vector<MeasuredTime> rows =
-      all_rows(read_measured_files(settings.words("FILE"), collective_asked(settings)));
+      all_rows(read_measured_files(settings.words("FILE"), kind));
   RegretKnowledge knowledge;
   knowledge.size_held_out = settings.flag("held-out");
   require(!knowledge.size_held_out || !settings.given("fit"),
           "regret: --held-out leaves sizes of FILE out, --fit all of it; give one of them");
-  if (settings.given("fit")) knowledge.fitted_to = rows_to_fit(settings.text("fit"), rows);
-  std::cout << knowledge_line(knowledge, rows.size()) << '\n';
+  if (settings.given("fit")) knowledge.fitted_to = rows_to_fit(settings.text("fit"), kind, rows);
   std::set<std::string> reasons;
   constexpr std::size_t width = 30;
-  std::cout << fmt::format("{:<{}} {:>6} {:>9} {:>9} {:>9} {:>10}\n", "policy", width, "points",
-                           "mean", "p95", "worst", "no answer");
+  bool is_first = true;
   for (const std::string& name : settings.list("policy")) {
     const std::vector<RegretPoint> points = regret_of(name, rows, knowledge);
     require(!points.empty(), "no point was measured with at least two algorithms to compare");
+    if (std::exchange(is_first, false)) {
+      std::cout << knowledge_line(knowledge, points.size()) << '\n'
+                << fmt::format("{:<{}} {:>6} {:>9} {:>9} {:>9} {:>10}\n", "policy", width, "points",
+                               "mean", "p95", "worst", "no answer");
+    }
     print_summary(name, summarize_regret(points), width);
     if (settings.flag("regions")) {
       for (const auto& [band, ranks, summary] : regret_by_region(points)) {

@@ -10,6 +10,7 @@
 #include "cli/exit_code.h"
 #include "cli/fit_tables.h"
 #include "cli/measured_files.h"
+#include "cli/run_options.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/plain_text.h"
@@ -30,6 +31,7 @@ constexpr OptionRow validate_rows[] = {
      "what to predict with: any machine as for 'simulate --topo', or a file of calibrate",
      Presence::optional, "topo"},
     {options_group, "fit", "", "FILE", "", fit_help},
+    {options_group, "collective", "", "NAME", "all-reduce", "collective whose rows to judge"},
     {options_group, "held-out", "", "", "",
      "instead of --machine: predict every scale from a fit to all others"},
     {options_group, "single-nodes", "", "", "",
@@ -123,6 +125,15 @@ void print_json(const HeldOutGroups& groups, const std::vector<HeldOut>& all,
   std::cout << json_text(tables, 2) << '\n';
 }
 
+/// Whether the points were fitted; empty for a machine that was not.
+std::string sample_of(const Predictor& predictor, const std::vector<HeldOut>& all) {
+  if (predictor.calibration() == nullptr) return {};
+  std::vector<MeasuredTime> judged;
+  for (const HeldOut& point : all) judged.push_back(point.measured);
+  const std::vector<MeasuredTime> fitted = predictor.calibration()->points();
+  return sample_line(std::ssize(fitted), shared_points(fitted, judged), judged.size());
+}
+
 /// Names of tables without the folder that they share.
 std::string short_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
@@ -134,7 +145,8 @@ int validate(const Settings& settings) {
           "validate: name one to predict with: a machine (--machine), tables to fit to "
           "(--fit), or --held-out, which predicts each scale from the others");
   const Bytes least = settings.size("from");
-  std::vector<MeasuredTable> tables = read_measured_files(settings.words("FILE"));
+  const CollectiveKind kind = collective_asked(settings);
+  std::vector<MeasuredTable> tables = read_measured_files(settings.words("FILE"), kind);
   std::vector<std::string> notes;
   std::vector<HeldOut> all;
   HeldOutGroups groups;
@@ -153,16 +165,11 @@ int validate(const Settings& settings) {
       add(name, std::move(point));
     }
   } else {
-    const std::vector<MeasuredTime> judged = all_rows(tables);
     const Predictor predictor =
-        settings.given("fit") ? Predictor(Calibration(rows_to_fit(settings.text("fit"), judged)))
-                              : Predictor(settings.text("machine"));
-    if (const Calibration* calibration = predictor.calibration()) {
-      const std::vector<MeasuredTime> fitted = calibration->points();
-      sample = sample_line(static_cast<int>(fitted.size()), shared_points(fitted, judged),
-                           judged.size());
-      for (const std::string& note : calibration->notes()) notes.push_back(note);
-    }
+        settings.given("fit")
+            ? Predictor(Calibration(rows_to_fit(settings.text("fit"), kind, all_rows(tables))))
+            : Predictor(settings.text("machine"));
+    if (const Calibration* calibration = predictor.calibration()) notes = calibration->notes();
     for (const MeasuredTable& table : tables) {
       // A fit knows a system as it was measured, faults and all.
       if (predictor.calibration() == nullptr) {
@@ -178,6 +185,7 @@ int validate(const Settings& settings) {
         add(short_name(table.name) + suffix, std::move(point));
       }
     }
+    sample = sample_of(predictor, all);
   }
   for (const std::string& note : notes) std::cerr << "note: " << note << '\n';
   require(!all.empty(), "nothing could be predicted; the notes say why");

@@ -107,7 +107,11 @@ class CsvReader {
           fmt::format("{}: left out: {} of '{}', which is no collective known here", file_,
                       counted(rows, "row"), name));
     }
-    require(!table_.times.empty(), others_.empty()
+    if (without_time_ > 0) {
+      table_.notes.push_back(
+          fmt::format("{}: left out: {} without a time", file_, counted(without_time_, "row")));
+    }
+    require(!table_.times.empty(), table_.notes.empty()
                                        ? fmt::format("{}: a heading without rows", file_)
                                        : fmt::format("{}", fmt::join(table_.notes, "; ")));
     return std::move(table_);
@@ -276,16 +280,19 @@ class CsvReader {
 
   void add(const Cells& cells, const MeasuredTime& row, const char* what, bool in_place) {
     const std::string text = cell(cells, what);
-    if (text.empty() || text == "N/A") return;
+    const bool is_second = std::string_view(what) == "in_place_time";
+    if (text.empty() || text == "N/A") {
+      if (!is_second) ++without_time_;
+      return;
+    }
     MeasuredTime time = timed(row, table_number(text, "the time", place_), in_place, place_);
     const auto bound = [&](const char* name, Seconds otherwise) {
       const std::string value = cell(cells, name);
-      if (value.empty() || std::string_view(what) != "time") return otherwise;
+      if (value.empty() || is_second) return otherwise;
       return Seconds{table_number(value, name, place_) * 1e-6};
     };
     time.low = std::min(bound("low", time.time), time.time);
     time.high = std::max(bound("high", time.time), time.time);
-    const bool is_second = std::string_view(what) == "in_place_time";
     time.wrong = wrong_elements(cells, is_second ? "in_place_wrong" : "wrong");
     table_.times.push_back(std::move(time));
   }
@@ -296,6 +303,7 @@ class CsvReader {
   std::map<std::string, std::string> stated_;
   std::map<std::string, std::size_t> columns_;
   std::map<std::string, int> others_;  // rows of no known collective
+  int without_time_ = 0;
   std::size_t width_ = 0;
   bool mean_ = false;
 };
