@@ -30,11 +30,11 @@ const std::map<std::string, std::vector<std::string>>& names() {
       {"low", {"p10_us", "p25_us", "min_us"}},
       {"high", {"p90_us", "p75_us", "max_us"}},
       {"batch", {"timestamp", "batch", "job"}},
-      {"gpus_per_process", {"gpus_per_process", "nGpus"}},
+      {"gpus_per_process", {"gpus_per_process", "nGpus", "gpusPerRank"}},
       {"samples", {"n", "n_iter", "iterations", "samples"}},
       {"ranks", {"ranks", "gpus", "workers", "world_size"}},
       {"nodes", {"nodes", "n_nodes"}},
-      {"per_node", {"tasks_per_node", "ranks_per_node"}},
+      {"per_node", {"tasks_per_node", "ranks_per_node", "ranksPerNode"}},
       {"cores", {"cores"}},
       {"system", {"system", "machine"}},
       {"library", {"library", "backend"}},
@@ -42,8 +42,8 @@ const std::map<std::string, std::vector<std::string>>& names() {
       {"protocol", {"protocol", "proto"}},
       {"type", {"dtype", "type"}},
       {"op", {"redop", "op"}},
-      {"in_place", {"in_place"}},
-      {"wrong", {"oop_wrong_or_error", "wrong"}},
+      {"in_place", {"in_place", "inplace"}},
+      {"wrong", {"oop_wrong_or_error", "wrong", "#wrong"}},
       {"in_place_wrong", {"ip_wrong_or_error"}},
       {"replicas_identical", {"replicas_identical"}},
       {"transport", {"transport"}},
@@ -166,6 +166,7 @@ class CsvReader {
       }
     }
     width_ = cells.size();
+    read_rccl_heading(cells);
     for (const char* needed : {"bytes", "time"}) {
       require(columns_.count(needed) > 0,
               fmt::format("{}: no column for {}; it may be called {}", place_, needed,
@@ -173,6 +174,17 @@ class CsvReader {
     }
     require(columns_.count("sample") == 0,
             fmt::format("{}: a row for every sample; write the table without raw samples", place_));
+  }
+
+  /// rccl-tests' -Z csv: "numCycle,collective,..,time,algbw,busbw,#wrong", in microseconds.
+  /// Elsewhere a time without its unit is none.
+  void read_rccl_heading(const Cells& cells) {
+    const auto time = std::find(cells.begin(), cells.end(), "time");
+    if (time == cells.end() || cells.front() != "numCycle") return;
+    columns_["time"] = static_cast<std::size_t>(time - cells.begin());
+    mean_ = true;
+    is_rccl_ = true;
+    stated_.emplace("library", "rccl");
   }
 
   std::string cell(const Cells& cells, const char* what) const {
@@ -252,7 +264,12 @@ class CsvReader {
     if (!cell(cells, "skipped").empty()) return;
     MeasuredTime row;
     row.mean = mean_;
+    if (const std::string gpus = cell(cells, "gpus_per_process"); !gpus.empty()) {
+      row.gpus_per_process = product(gpus, "gpus_per_process", place_);
+    }
     read_scale(cells, row);
+    // Its ranks are processes.
+    if (is_rccl_) row.scale.ranks *= std::max(1, row.gpus_per_process);
     read_method(cells, row);
     if (!read_collective(cells, row)) return;
     row.bytes = Bytes{table_integer(cell(cells, "bytes"), "the size", place_)};
@@ -260,9 +277,6 @@ class CsvReader {
     if (const std::string n = cell(cells, "samples"); !n.empty()) {
       row.samples = static_cast<int>(
           std::min<std::int64_t>(table_integer(n, "the number of samples", place_), 1 << 30));
-    }
-    if (const std::string gpus = cell(cells, "gpus_per_process"); !gpus.empty()) {
-      row.gpus_per_process = product(gpus, "gpus_per_process", place_);
     }
     add(cells, row, "time", is_true(cells, "in_place"));
     if (columns_.count("in_place_time") > 0) add(cells, row, "in_place_time", true);
@@ -306,6 +320,7 @@ class CsvReader {
   int without_time_ = 0;
   std::size_t width_ = 0;
   bool mean_ = false;
+  bool is_rccl_ = false;  // written by rccl-tests itself
 };
 
 }  // namespace

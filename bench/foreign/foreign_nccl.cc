@@ -35,6 +35,12 @@ bool is_row(const std::vector<std::string_view>& words) {
          !begins_as_one(words[3]);
 }
 
+/// Of the ranks of one test, as its lines name them.
+struct RanksOfTest {
+  std::set<std::string, std::less<>> ranks;
+  std::set<std::string> hosts;
+};
+
 /// Of tables that went through Markdown, which takes the '#' away.
 bool is_bare_comment(const std::vector<std::string_view>& words) {
   return words.front() == "nThread" || words.front() == "size" ||
@@ -98,16 +104,18 @@ class NcclText {
           fmt::format("{}: left out: {} rows without an operator, which are not of an all-reduce",
                       file_, without_operator_));
     }
+    const char* const why =
+        rows_seen_ ? "" : ": no line begins with a size, a count, a type and an operator";
     require(!table_.times.empty(),
-            fmt::format("{}: no row of nccl-tests' table{} in it{}{}", file_,
-                        takes_all_ ? "" : " of an all-reduce", table_.notes.empty() ? "" : "; ",
-                        fmt::join(table_.notes, "; ")));
+            fmt::format("{}: no row of nccl-tests' table{} in it{}{}{}", file_,
+                        takes_all_ ? "" : " of an all-reduce", why,
+                        table_.notes.empty() ? "" : "; ", fmt::join(table_.notes, "; ")));
     return std::move(table_);
   }
 
  private:
   void read_comment(const std::vector<std::string_view>& words) {
-    if (words.size() > 1 && words[1] == "nThread" && parted_ < table_.times.size()) end_part();
+    if (words.size() > 1 && words[1] == "nThread") begin_test();
     if (words.size() > 8 && words[1] == "Rank") read_device(words);
     if (words.size() > 8 && words[1] == "size") read_heading(words);
     if (words.size() > 5 && words[1] == "collbench") begin_own(words);
@@ -120,21 +128,30 @@ class NcclText {
     for (const std::string_view word : words) {
       if (word.substr(0, 5) == "RCCL:") row_.library = "rccl";
     }
-    if (words.size() > 2 && words[1] == "Collective") begin_test(words.back());
+    if (words.size() > 2 && words[1] == "Collective") name_test(words.back());
   }
 
   /// "# Collective test starting: all_gather_perf"
-  void begin_test(std::string_view test) {
-    if (test != "all_reduce_perf") {
-      table_.notes.push_back("the test that ran was " + std::string(test));
+  void name_test(std::string_view test) {
+    const std::string ran = "the test that ran was " + std::string(test);
+    if (test != "all_reduce_perf" && std::ranges::find(table_.notes, ran) == table_.notes.end()) {
+      table_.notes.push_back(ran);
     }
     if (takes_all_ && parted_ < table_.times.size()) end_part();
     collective_ = test.substr(0, test.find("_perf"));
   }
 
+  /// Behind rows, those of any collective, another test begins. Before them it is one that runs
+  /// beside the last, or again what ended without a row: rows that are there twice tell.
+  void begin_test() {
+    if (!sizes_.empty()) return end_part();
+    devices_twice_ |= !devices_.ranks.empty();
+    devices_ = {};
+  }
+
   /// "# Rank 0 Group 0 Pid 5 on host device 0 [0x18] NVIDIA H100 80GB HBM3"
   void read_device(const std::vector<std::string_view>& words) {
-    const bool is_new = ranks_.emplace(words[2]).second;
+    const bool is_new = devices_.ranks.emplace(words[2]).second;
     std::string host;
     std::string name;
     for (std::size_t i = 2; i < words.size(); ++i) {
@@ -148,12 +165,8 @@ class NcclText {
       }
     }
     if (table_.hardware.empty()) table_.hardware = name;
-    if (is_new) {
-      hosts_.insert(host);
-    } else if (table_.notes.empty() || !table_.notes.back().ends_with(built_without_mpi)) {
-      table_.notes.push_back(
-          fmt::format("{}: rank {} is there twice, {}", file_, words[2], built_without_mpi));
-    }
+    if (is_new) devices_.hosts.insert(host);
+    devices_twice_ |= !is_new;
   }
 
   void read_heading(const std::vector<std::string_view>& words) {
@@ -193,14 +206,18 @@ class NcclText {
     return row_.collective == CollectiveKind::all_reduce && row_.groups.empty();
   }
 
-  /// Before 2.13 the column is the largest deviation, of which 0.01 is allowed for any type.
+  /// Before 2.13 the column is the largest deviation, of which 0.01 is allowed for any type; less
+  /// than that is no count either, where no heading says what it is.
   std::int64_t wrong_elements(double figure) const {
-    return heading_ == "error" ? static_cast<std::int64_t>(figure > 0.01) : whole_count(figure);
+    if (figure <= 0.01) return 0;
+    return heading_ == "error" ? 1 : whole_count(figure);
   }
 
   void read_row(const std::vector<std::string_view>& words, const std::string& place) {
     MeasuredTime row = row_;
     row.bytes = Bytes{table_integer(words[0], "the size", place)};
+    rows_seen_ = true;
+    if (!sizes_.insert(row.bytes.count).second) rows_twice_ = true;
     const bool reduces = words[3] != "none";
     if (!reduces && is_plain() && !takes_all_) {
       ++without_operator_;
@@ -274,14 +291,15 @@ class NcclText {
     if (takes_all_) return collective_;
     if (is_own_) return "";
     std::string name = fmt::format("run {}", runs_);
-    if (!hosts_.empty()) name += " on " + *hosts_.begin();
-    if (hosts_.size() > 1) name += fmt::format(" and {} more", hosts_.size() - 1);
+    const std::set<std::string>& hosts = devices_.hosts;
+    if (!hosts.empty()) name += " on " + *hosts.begin();
+    if (hosts.size() > 1) name += fmt::format(" and {} more", hosts.size() - 1);
     return name;
   }
 
   /// What comments after the rows may have said holds for all rows of a part.
   void end_part() {
-    Scale scale{static_cast<int>(ranks_.size()), static_cast<int>(hosts_.size())};
+    Scale scale{static_cast<int>(devices_.ranks.size()), static_cast<int>(devices_.hosts.size())};
     if (scale.ranks == 0 && parted_ < table_.times.size()) scale = scale_without_devices();
     leave_out_others(scale.ranks);
     by_ratio_ = {};
@@ -292,9 +310,15 @@ class NcclText {
       table_.times[parted_].library = row_.library;
       table_.times[parted_].batch = run;
     }
-    table_.hosts.insert(table_.hosts.end(), hosts_.begin(), hosts_.end());
-    ranks_.clear();
-    hosts_.clear();
+    if (devices_twice_ && rows_twice_) {
+      table_.notes.push_back(
+          fmt::format("{}: its ranks are there twice, {}", file_, built_without_mpi));
+    }
+    table_.hosts.insert(table_.hosts.end(), devices_.hosts.begin(), devices_.hosts.end());
+    devices_ = {};
+    sizes_.clear();
+    rows_twice_ = false;
+    devices_twice_ = false;
   }
 
   const std::string& file_;
@@ -302,15 +326,18 @@ class NcclText {
   std::string collective_;  // that the tables from here on are of; empty: not said
   MeasuredTable table_;
   MeasuredTime row_ = mean_of("nccl");
-  std::size_t parted_ = 0;                    // rows that have their scale
-  int runs_ = 0;                              // that have rows
-  bool is_own_ = false;                       // a table of ours, whose parts are other cases
-  int without_operator_ = 0;                  // rows that were left out
-  std::set<std::string, std::less<>> ranks_;  // as they are written
+  std::size_t parted_ = 0;        // rows that have their scale
+  int runs_ = 0;                  // that have rows
+  bool is_own_ = false;           // a table of ours, whose parts are other cases
+  int without_operator_ = 0;      // rows that were left out
+  RanksOfTest devices_;           // of the test at hand
+  bool devices_twice_ = false;    // ranks were named again before its rows
+  std::set<std::int64_t> sizes_;  // of its rows, those left out included
+  bool rows_twice_ = false;       // a size is there again
+  bool rows_seen_ = false;        // in the whole text
   RanksByRatio by_ratio_;
   BenchmarkCommand command_;
   int threads_ = 1;
-  std::set<std::string> hosts_;
   std::string heading_ = "#wrong";
   std::size_t half_ = 4;   // columns
   std::size_t least_ = 0;  // of i_min and i_max in a half; 0: not there
@@ -318,6 +345,17 @@ class NcclText {
 };
 
 }  // namespace
+
+bool is_nccl_row(std::string_view line) {
+  if (line.empty() || digits.find(line.front()) == digits.npos) return false;
+  const auto words = split_at_blanks(line);
+  const std::size_t of_halves = words.size() - std::min<std::size_t>(4, words.size());
+  const bool has_columns = of_halves / 4 >= 1 && of_halves / 4 <= 2 && of_halves % 4 <= 1;
+  if (!has_columns || !is_row(words)) return false;
+  return std::all_of(words.end() - 4, words.end(), [](std::string_view word) {
+    return word == "N/A" || number_in(word, 0).has_value();
+  });
+}
 
 MeasuredTable read_nccl_text(std::string_view text, const std::string& file) {
   return NcclText(file, false).read(text);

@@ -66,6 +66,9 @@ ReadTable read_nccl_text;
 /// The same of whatever collectives: `batch` is what the table says of its own, "all_gather", else
 /// its number from the second on.
 ReadTable read_nccl_tables;
+/// Whether a line without a heading above it is a row of theirs: "8 2 float sum -1 20.1 0.00 0.00
+/// 0", with one half or two.
+bool is_nccl_row(std::string_view line);
 /// The all-reduces among the tables of MPI's benchmarks (bench/foreign/mpi_benchmarks.h); others
 /// are left out with a note.
 ReadTable read_mpi_benchmarks;

@@ -130,13 +130,18 @@ std::string foreign_format(std::string_view text) {
   if (start.front() == '{' || start.front() == '[') return json_format(text);
   const std::string_view first = heading(text);
   const bool csv = has(first, ",") && first.find_first_of("0123456789") != 0;
-  if (csv && (has(first, "bytes") || has(first, "size")) && has(first, "_us")) {
+  const bool has_time = has(first, "_us") || has(first, ",time,algbw,");  // or rccl-tests' own
+  if (csv && (has(first, "bytes") || has(first, "size")) && has_time) {
     return has(first, "tasks_per_node") ? "pico" : "csv";
   }
   if (has(text, "busbw") && has(text, "algbw")) return "nccl-tests";
   if (has(text, "# OSU") || has(text, "Avg Latency(us)")) return "osu";
   if (has(text, "t_avg[usec]")) return "imb";
-  return csv ? "csv" : "";
+  if (csv) return "csv";
+  const std::vector<TextLine> lines = lines_of(text);
+  const bool has_row =
+      std::ranges::any_of(lines, [](const TextLine& line) { return is_nccl_row(line.text); });
+  return has_row ? "nccl-tests" : "";
 }
 
 MeasuredTable read_foreign(std::string_view text, const std::string& file,

@@ -1,5 +1,6 @@
 // What launchers put before each line that a program prints: "[1,0]<stdout>:" of mpirun
-// --tag-output, "[0] " of MPICH's and Intel's mpiexec -l, "0: " of srun -l.
+// --tag-output, "[0] " of MPICH's and Intel's mpiexec -l, "0: " of srun -l. And what log collectors
+// do: the pod and the time of kubectl logs --prefix --timestamps, "[host] ", "launcher-0: ".
 #pragma once
 
 #include <string>
@@ -10,8 +11,9 @@ namespace collbench {
 /// The tag that a line begins with; empty if there is none.
 std::string_view launcher_tag(std::string_view line);
 
-/// The lines of the rank that printed a benchmark's table, without their tags; those of others are
-/// empty, so that numbers of lines stay. `text` as it is where the heading has no tag.
+/// The lines of the rank that printed a benchmark's table, without what stands before them; those
+/// of other ranks are empty, so that numbers of lines stay. `text` as it is where neither the
+/// heading nor a row of nccl-tests has something before it.
 std::string without_launcher_tags(std::string_view text);
 
 }  // namespace collbench

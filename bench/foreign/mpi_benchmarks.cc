@@ -149,7 +149,10 @@ class MpiBenchmarks {
     const std::string& title = all_.back().title;
     all_.back().is_all_reduce = title.find(" Allreduce ") != title.npos &&
                                 title.find("locking") == title.npos;  // "Non-blocking"
-    row_ = mean_of("mpi");
+    // "OSU NCCL-CUDA Allreduce Latency Test" is of osu_xccl_allreduce.
+    row_ = mean_of(title.starts_with("OSU NCCL")   ? "nccl"
+                   : title.starts_with("OSU RCCL") ? "rccl"
+                                                   : "mpi");
   }
 
   void begin_rows_of_osu(const Words& words) {

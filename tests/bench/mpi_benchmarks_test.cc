@@ -117,6 +117,18 @@ TEST(OsuTest, OtherTestsOfOneLogAreNoAllReduces) {
   }
 }
 
+TEST(OsuTest, TheTestOfNcclIsOfNccl) {
+  const auto library_of = [](const std::string& title) {
+    const std::string text =
+        "# OSU " + title + " Test v7.5\n# Size       Avg Latency(us)\n8  27.4\n";
+    return read_foreign(text, "osu.txt", {.ranks = 8}).times.at(0).library;
+  };
+  EXPECT_EQ(library_of("NCCL-CUDA Allreduce Latency"), "nccl");
+  EXPECT_EQ(library_of("NCCL Allreduce Latency"), "nccl");
+  EXPECT_EQ(library_of("RCCL-ROCM Allreduce Latency"), "rccl");
+  EXPECT_EQ(library_of("MPI-CUDA Allreduce Latency"), "mpi");
+}
+
 TEST(OsuTest, EveryTableHasTheRanksOfTheCommandAboveIt) {
   const std::string table_text =
       "# OSU MPI Allreduce Latency Test v7.3\n# Size       Avg Latency(us)\n4   5.5\n";

@@ -77,6 +77,18 @@ INSTANTIATE_TEST_SUITE_P(Launchers, LauncherTags,
                          testing::Values("[1,0]<stdout>:", "[prte-n1-41@1,0]<stdout>: ", "[0]",
                                          "[0] ", "0: ", "  0: "));
 
+// What collects logs writes pods, hosts and times before the lines, and often all of them.
+TEST(LauncherTagsTest, WordsAndTimesOfLogCollectorsAreNoPartOfTheTable) {
+  const std::string text = std::string(devices) + heading + rows;
+  for (const char* before :
+       {"2026-05-20T10:11:12.123456789Z ", "launcher-0: ", "[pod/launcher-0/main] ", "[host] ",
+        "[pod/launcher-0/main] 2026-05-20T10:11:12Z ", "2026-05-20T10:11:12Z [1,0]<stdout>:"}) {
+    const MeasuredTable table = read("Defaulted container\n" + tagged(text, before));
+    ASSERT_EQ(table.times.size(), 4U) << before;
+    EXPECT_EQ(table.times[0].scale, (Scale{2, 2})) << before;
+  }
+}
+
 TEST(LauncherTagsTest, OnesWithinALineAreBlanks) {
   const MeasuredTable table = read(
       tagged(devices, "[0]") + tagged(heading, "[0]") +
@@ -112,6 +124,30 @@ TEST(LauncherTagsTest, TablesOfOsuMayHaveThemToo) {
                   "[1,0]<stdout>:"),
            {.ranks = 4});
   EXPECT_EQ(table.times.size(), 2U);
+}
+
+TEST(PastedTableTest, RowsNeedNoHeading) {
+  for (const char* tag : {"", "[1,0]<stdout>:", "[host] ", "0: "}) {
+    const MeasuredTable table = read("## all_reduce\n" + tagged(rows, tag), {.ranks = 2});
+    ASSERT_EQ(table.times.size(), 4U) << tag;
+    EXPECT_DOUBLE_EQ(table.times[1].time.count(), 118.5e-6) << tag;
+  }
+  // What is no whole half, or no number at its end, is no row.
+  for (const char* row :
+       {"8 2 float sum -1 20.1 0.00 0.00 0 3 4\n", "8 2 float sum -1 1 0 0 why\n"}) {
+    EXPECT_THROW(read(row, {.ranks = 2}), InvalidArgument) << row;
+  }
+  // Of old versions the deviation, which is no count.
+  EXPECT_FALSE(read("8 2 float sum 20.1 0.00 0.00 2e-07\n", {.ranks = 2}).times.at(0).is_wrong());
+}
+
+TEST(PastedTableTest, ATableWithoutRowsSaysWhatARowIs) {
+  try {
+    read(std::string(devices) + heading + "my log | 8 2 float sum -1 20.1 0.00 0.00 0\n");
+    FAIL() << "no line begins with a size";
+  } catch (const InvalidArgument& e) {
+    EXPECT_THAT(e.what(), HasSubstr("no line begins with a size, a count, a type and an operator"));
+  }
 }
 
 TEST(PastedTableTest, WithoutTheHashesItSaysItsRanksAndHardware) {
@@ -174,6 +210,39 @@ TEST(PastedTableTest, TestsThatKnowNothingOfEachOtherAreNoTestOfAll) {
   EXPECT_THAT(table.notes, ElementsAre(HasSubstr("built without MPI=1")));
 }
 
+// Its rows were left out before they were kept, and its ranks and hosts stayed.
+TEST(PastedTableTest, ATestOfAnotherCollectiveEndsWithItsTable) {
+  const std::string gather = std::string(heading) +
+                             "  1048576  262144  float  none  -1  20.1  52.17  45.65  0\n"
+                             "  2097152  524288  float  none  -1  40.1  52.30  45.76  0\n";
+  const MeasuredTable table = read(devices_of(8, "a") + table_of(8) + devices_of(8, "a") + gather +
+                                   gather + devices_of(4, "b") + table_of(4));
+  ASSERT_EQ(table.times.size(), 6U);
+  EXPECT_EQ(table.times[3].scale, (Scale{4, 1}));
+  EXPECT_EQ(table.times[3].batch, "run 2 on b");
+  EXPECT_THAT(table.notes, ElementsAre(HasSubstr("rows without an operator")));
+}
+
+// A job that is tried again on another host.
+TEST(PastedTableTest, ATestThatEndedBeforeItsFirstRowIsNotCounted) {
+  const MeasuredTable table = read(devices_of(8, "a") + devices_of(8, "b") + heading + rows);
+  EXPECT_EQ(table.times.at(0).scale, (Scale{8, 1}));
+  EXPECT_THAT(table.hosts, ElementsAre("b"));
+  EXPECT_THAT(table.notes, IsEmpty());
+}
+
+TEST(PastedTableTest, WhatRanIsSaidOnce) {
+  const std::string text = "# Collective test starting: all_gather_perf\n" + devices_of(8, "a") +
+                           table_of(8, 2, 1) + "# Collective test concluded: all_gather_perf\n";
+  try {
+    read(text);
+    FAIL() << "no all-reduce";
+  } catch (const InvalidArgument& e) {
+    const std::string what = e.what();
+    EXPECT_EQ(what.find("the test that ran was"), what.rfind("the test that ran was")) << what;
+  }
+}
+
 TEST(PastedTableTest, OfOldVersionsTheLastColumnIsADeviation) {
   const auto wrong_with = [](const std::string& deviation) {
     const MeasuredTable table = read(
@@ -191,6 +260,25 @@ TEST(PastedTableTest, RanksThatAreStatedHold) {
   const MeasuredTable table = read(devices + table_of(8));
   EXPECT_EQ(table.times.at(0).scale.ranks, 2);
   EXPECT_THAT(table.notes, IsEmpty());
+}
+
+// rccl-tests' -Z csv; times elsewhere have their unit in their name.
+TEST(PastedTableTest, TheCsvOfRcclTestsItselfIsRead) {
+  const std::string cells = "size,type,redop,inplace,time,algbw,busbw,#wrong\n";
+  const MeasuredTable table =
+      read("numCycle,collective,nodes,ranks,ranksPerNode,gpusPerRank," + cells +
+           "0,AllReduce,2,4,2,4,1024,float,sum,0,16.9,0.0005,0.0009,0\n"
+           "0,AllReduce,2,4,2,4,1024,float,sum,1,17.1,0.0005,0.0009,3\n");
+  ASSERT_EQ(table.times.size(), 2U);
+  EXPECT_EQ(table.times[0].scale, (Scale{16, 2}));
+  EXPECT_EQ(table.times[0].library, "rccl");
+  EXPECT_DOUBLE_EQ(table.times[0].time.count(), 16.9e-6);
+  EXPECT_TRUE(table.times[1].in_place);
+  EXPECT_EQ(table.times[1].wrong, 3);
+  const std::string without_mpi =
+      "numCycle,collective,gpus," + cells + "0,AllReduce,8,1024,float,sum,0,16.9,0.0005,0.0009,0\n";
+  EXPECT_EQ(read(without_mpi).times.at(0).scale.ranks, 8);
+  EXPECT_THROW(read("ranks,size,time\n8,1024,16.9\n"), InvalidArgument);
 }
 
 // A table says once what it is of, in the spelling of whatever made it.
