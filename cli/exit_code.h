@@ -14,6 +14,7 @@ enum ExitCode : int {
   exit_wrong_result = 3,   // a sum differs from the exact one, or a schedule is not an all-reduce
   exit_unavailable = 4,    // a back end or file is not present here
   exit_failed = 5,         // a worker was lost, hung or disagreed; memory ran out
+  exit_undecided = 6,      // what was measured does not tell whether it passes
   exit_skipped = 77,       // nothing could run, and --skip-unavailable was given
   exit_interrupted = 130,  // Ctrl-C; what was measured is kept
   exit_terminated = 143,   // SIGTERM; likewise

@@ -65,8 +65,10 @@ nlohmann::ordered_json json_of(const Diagnosis& diagnosis) {
                {"method", diagnosis.method},
                {"ranks", diagnosis.scale.ranks},
                {"nodes", diagnosis.scale.nodes},
-               {"verdict", diagnosis.healthy ? "healthy" : "unhealthy"},
-               {"sure", diagnosis.sure},
+               {"verdict", verdict_of(diagnosis)},
+               {"sure", diagnosis.untold.empty() ? nlohmann::ordered_json(diagnosis.sure)
+                                                 : nlohmann::ordered_json()},
+               {"untold", diagnosis.untold},
                {"wrong_rows", diagnosis.wrong_rows},
                {"busbw_GBps", gigabytes(diagnosis.busbw)},
                {"expected_busbw_GBps", gigabytes(diagnosis.expected_busbw)},
@@ -137,9 +139,7 @@ void write_diagnoses_markdown(std::ostream& out, const std::vector<Diagnosis>& d
 }
 
 void write_diagnoses_json(std::ostream& out, const std::vector<Diagnosis>& diagnoses) {
-  const bool healthy = std::all_of(diagnoses.begin(), diagnoses.end(),
-                                   [](const Diagnosis& each) { return each.healthy; });
-  nlohmann::ordered_json json = {{"verdict", healthy ? "healthy" : "unhealthy"},
+  nlohmann::ordered_json json = {{"verdict", verdict_of_all(diagnoses)},
                                  {"causes", nlohmann::ordered_json::array()},
                                  {"tables", nlohmann::ordered_json::array()}};
   std::vector<std::string> names;
@@ -173,7 +173,7 @@ void write_diagnoses_csv(std::ostream& out, const std::vector<Diagnosis>& diagno
                          size.bytes.count, size.measured.count() * 1e6, size.mean.count() * 1e6,
                          expected.time.count() * 1e6, expected.low.count() * 1e6,
                          expected.high.count() * 1e6, size.verdict, quoted(size.played),
-                         diagnosis.healthy ? "healthy" : "unhealthy", causes);
+                         verdict_of(diagnosis), causes);
     }
   }
 }
@@ -188,8 +188,8 @@ std::string interval_of(const JudgedSize& size) {
 }
 
 std::string diagnosis_line(const Diagnosis& diagnosis) {
-  std::string line = fmt::format("{} ({:.0f} %)", diagnosis.healthy ? "healthy" : "unhealthy",
-                                 100 * diagnosis.sure);
+  if (!diagnosis.untold.empty()) return "cannot be told: " + diagnosis.untold;
+  std::string line = fmt::format("{} ({:.0f} %)", verdict_of(diagnosis), 100 * diagnosis.sure);
   const std::vector<std::string>& group = diagnosis.cause_group;
   if (group.size() > 1) {
     return line + fmt::format(": {}; it cannot be told which", fmt::join(group, " or "));
@@ -214,6 +214,15 @@ std::string diagnosis_figures(const Diagnosis& diagnosis) {
   return fmt::format("busbw {} GB/s, median of the three largest sizes; expected {} GB/s",
                      significant(gigabytes(diagnosis.busbw), 3),
                      significant(gigabytes(diagnosis.expected_busbw), 3));
+}
+
+const char* verdict_of_all(const std::vector<Diagnosis>& diagnoses) {
+  const char* all = "healthy";
+  for (const Diagnosis& each : diagnoses) {
+    if (!each.healthy) return "unhealthy";
+    if (!each.untold.empty()) all = verdict_of(each);
+  }
+  return all;
 }
 
 std::string diagnosis_hint(const Diagnosis& diagnosis) {

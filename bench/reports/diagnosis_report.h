@@ -14,11 +14,14 @@ namespace collbench {
 void write_diagnoses(std::ostream& out, const std::vector<Diagnosis>& diagnoses);
 /// The same for a ticket.
 void write_diagnoses_markdown(std::ostream& out, const std::vector<Diagnosis>& diagnoses);
-/// One object {"verdict", "causes", "tables"}: verdict "unhealthy" if any table is, and the names
-/// of all causes, most likely first. docs/diagnosis.md has the keys.
+/// One object {"verdict", "causes", "tables"}: that of all, and the names of all causes, most
+/// likely first. docs/diagnosis.md has the keys.
 void write_diagnoses_json(std::ostream& out, const std::vector<Diagnosis>& diagnoses);
 /// A row for each size.
 void write_diagnoses_csv(std::ostream& out, const std::vector<Diagnosis>& diagnoses);
+
+/// "unhealthy" if any table is, else "undecided" if any is, else "healthy".
+const char* verdict_of_all(const std::vector<Diagnosis>& diagnoses);
 
 /// "TABLE: METHOD, 16 ranks on 2 nodes, on MACHINE".
 std::string diagnosis_heading(const Diagnosis& diagnosis);
@@ -26,7 +29,7 @@ std::string diagnosis_heading(const Diagnosis& diagnosis);
 /// "12.1 us .. 15.3 us".
 std::string interval_of(const JudgedSize& size);
 
-/// "unhealthy (96 %): nvls_off, NVLS is off: ..." in one line.
+/// "unhealthy (96 %): nvls_off, NVLS is off: ..." or "cannot be told: ..." in one line.
 std::string diagnosis_line(const Diagnosis& diagnosis);
 
 /// "busbw 364 GB/s, median of the three largest sizes; expected 470 GB/s".

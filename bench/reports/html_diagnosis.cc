@@ -144,7 +144,10 @@ void write_diagnosis_section(std::ostream& out, const std::vector<Diagnosis>& di
   pugi::xml_node section = add_section(document, "diagnosis", "Diagnosis");
   for (const Diagnosis& diagnosis : diagnoses) {
     add_element(section, "h3", diagnosis_heading(diagnosis));
-    add_element(section, "p", diagnosis_line(diagnosis), diagnosis.healthy ? "good" : "bad");
+    add_element(section, "p", diagnosis_line(diagnosis),
+                !diagnosis.untold.empty() ? nullptr
+                : diagnosis.healthy       ? "good"
+                                          : "bad");
     add_element(section, "p", diagnosis_figures(diagnosis));
     add_drawing(section, diagnosis);
     add_causes(section, diagnosis.causes);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -21,6 +22,8 @@ struct SpreadOfSize {
 };
 
 using TimesBySize = std::map<std::int64_t, SpreadOfSize>;
+
+constexpr Bytes large{16 << 20};  // from here on a table shows faults of bandwidth
 
 /// A place that was disturbed counts less than the one that was not.
 TimesBySize times_of(std::span<const MeasuredTime> rows) {
@@ -115,6 +118,7 @@ class Judge {
     if (found.floors.empty()) found.floors = floors_of(given_.hardware, row.scale);
     weigh_causes(by_cause(weighed), found);
     add_lateness(found);
+    doubt_health(found);
     add_scatter(found);
     add_wrong_rows(found);
     add_impossible(found);
@@ -159,7 +163,7 @@ class Judge {
     for (const WeighedCause& each : causes)
       of_faults += is_fault(each.cause) ? each.probability : 0;
     found.healthy = of_faults < 0.5;
-    found.sure = found.healthy ? 1 - of_faults : of_faults;
+    found.sure = std::min(1.0, found.healthy ? 1 - of_faults : of_faults);
     const auto of_verdict = [&](const WeighedCause& each) {
       return each.cause != nullptr && each.cause->fault != found.healthy;
     };
@@ -168,15 +172,40 @@ class Judge {
       if (of_verdict(each) || found.healthy) likeliest = std::max(likeliest, each.probability);
     }
     const double odds = found.healthy ? 5 : told_from;
+    const auto is_likely = [&](const WeighedCause& each) {
+      return of_verdict(each) && odds * each.probability >= likeliest;
+    };
+    const bool alone =
+        !found.healthy && std::count_if(causes.begin(), causes.end(), is_likely) == 1;
+    const std::set<const Cause*> near = alone ? near_by_rate() : std::set<const Cause*>{};
     for (const WeighedCause& each : causes) {
-      if (!of_verdict(each) || odds * each.probability < likeliest) continue;
+      const bool is_near = of_verdict(each) && near.count(each.cause) > 0;
+      if (!is_likely(each) && !is_near) continue;
       found.causes.push_back(
           {each.cause,
            fmt::format("{}; fits best: {}", seen_in(found, measured_), each.best->words),
-           each.probability});
+           std::min(1.0, each.probability)});
       best_.push_back(each.best);
       if (!found.healthy) found.cause_group.emplace_back(each.cause->name);
     }
+  }
+
+  /// Causes that are not told apart where the latency of the system may be its own: a cause that
+  /// changes the latency, too, then fits no better for what the model misses of it, and is no fact.
+  /// None where it is known what the system took.
+  std::set<const Cause*> near_by_rate() const {
+    if (given_.error) return {};
+    const std::vector<WeighedCause> causes =
+        by_cause(weigh(given_.suspicions, sizes_, measured_, with_own_latency(error_)));
+    double likeliest = 0;
+    for (const WeighedCause& each : causes) {
+      if (is_fault(each.cause)) likeliest = std::max(likeliest, each.probability);
+    }
+    std::set<const Cause*> near;
+    for (const WeighedCause& each : causes) {
+      if (told_from * each.probability >= likeliest) near.insert(each.cause);
+    }
+    return near;
   }
 
   /// Late iterations are read from the table, not concluded from the form of the curve.
@@ -194,6 +223,25 @@ class Judge {
     found.cause_group = {"straggler"};
     found.healthy = false;
     found.sure = 0.98;
+  }
+
+  /// Large sizes that are slower than nine in ten healthy systems are, whatever is played on them,
+  /// are no sign of health only because no known fault leaves such a table.
+  void doubt_health(Diagnosis& found) const {
+    constexpr std::size_t last = 3;
+    if (!found.healthy || sizes_.size() < last || sizes_.back() < large) return;
+    for (const Suspicion& each : given_.suspicions) {
+      if (is_fault(each.cause)) continue;
+      for (std::size_t i = sizes_.size() - last; i < sizes_.size(); ++i) {
+        const Deviation at = deviation_of(each, i, sizes_[i], measured_[i]);
+        if (measured_[i] <= error_quantile(error_, at, 0.9) * each.times[i]) return;
+      }
+    }
+    found.untold = fmt::format(
+        "at the largest sizes {:.0f} of {:.0f} GB/s is less than nine of ten healthy systems "
+        "reach, and no known fault leaves such a table; a table of this system when it was well "
+        "(--healthy) tells",
+        found.busbw.bytes_per_second / 1e9, found.expected_busbw.bytes_per_second / 1e9);
   }
 
   /// The size at which two suspicions are furthest apart, and how far.
@@ -256,7 +304,6 @@ class Judge {
 
   void add_limits(Diagnosis& found) const {
     constexpr Bytes small{64 << 10};
-    constexpr Bytes large{16 << 20};
     if (sizes_.back() < large) {
       found.notes.push_back(fmt::format(
           "the table ends at {}{}: faults of bandwidth show from some MiB on, so it cannot tell "
@@ -318,6 +365,11 @@ std::vector<Bytes> sizes_of(std::span<const MeasuredTime> rows) {
 
 Diagnosis diagnose(const DiagnosisCase& given, const ModelError& error) {
   return Judge(given, given.error.value_or(error)).result();
+}
+
+const char* verdict_of(const Diagnosis& found) {
+  if (!found.untold.empty()) return "undecided";
+  return found.healthy ? "healthy" : "unhealthy";
 }
 
 Bandwidth bus_bandwidth(Bytes bytes, Seconds time, int ranks) {

@@ -42,6 +42,7 @@ struct DiagnosisCase {
   std::vector<Suspicion> suspicions;  // for sizes_of(rows), first as it should be
   std::optional<ModelError>
       error{};  // of what is expected, where it is not that of a library model
+  std::vector<std::string> or_machines{};  // with such GPUs, too; empty if the machine was named
 };
 /// The sizes of right rows, ascending.
 std::vector<Bytes> sizes_of(std::span<const MeasuredTime> rows);
@@ -61,9 +62,10 @@ struct Diagnosis {
   std::string method;  // "nccl auto"
   Scale scale;
   std::vector<JudgedSize> sizes;
-  int wrong_rows = 0;  // with wrong results, which do not count
-  bool healthy = true;
-  double sure = 0;                 // probability of that verdict
+  int wrong_rows = 0;              // with wrong results, which do not count
+  bool healthy = true;             // or not told
+  double sure = 0;                 // probability of that verdict; of nothing where it is not told
+  std::string untold;              // why the verdict cannot be told; empty if it is
   std::vector<FoundCause> causes;  // most likely first; if healthy, what is no fault
   /// Names of the causes of which one is at fault, likeliest first: several where the table cannot
   /// tell them apart. A second fault beside a late rank is not among them. Empty if healthy.
@@ -74,6 +76,9 @@ struct Diagnosis {
   std::vector<VendorFloor> floors;
   std::vector<std::string> notes;
 };
+
+/// "healthy", "unhealthy", "undecided".
+const char* verdict_of(const Diagnosis& found);
 
 /// `error` counts where the case has none. Throws InvalidArgument if no row is right or the
 /// suspicions do not fit the sizes.

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cctype>
 
+#include <fmt/format.h>
+
 #include "core/plain_text.h"
+#include "topologies/specification.h"
 
 namespace collbench {
 namespace {
@@ -49,10 +52,11 @@ struct GpuRow {
   const char* machine;
 };
 constexpr GpuRow gpu_rows[] = {
-    {"gh200", 4, "alps-gh200"}, {"gb200", 4, "gb200-nvl72"}, {"h200", 8, "hgx-h200"},
-    {"h20", 8, "hgx-h200"},     {"h100", 8, "dgx-h100"},     {"b200", 8, "hgx-b200"},
-    {"a100", 8, "dgx-a100"},    {"v100", 16, "dgx-2"},       {"v100", 8, "dgx-1-v100"},
-    {"v100", 4, "abci-v100"},   {"mi300x", 8, "mi300x"},
+    {"gh200", 4, "alps-gh200"}, {"gb200", 4, "gb200-nvl72"}, {"gb300", 4, "gb300-nvl72"},
+    {"h200", 8, "hgx-h200"},    {"h20", 8, "hgx-h200"},      {"h100", 8, "dgx-h100"},
+    {"b200", 8, "hgx-b200"},    {"b300", 8, "dgx-b300"},     {"a100", 8, "dgx-a100"},
+    {"v100", 16, "dgx-2"},      {"v100", 8, "dgx-1-v100"},   {"v100", 4, "abci-v100"},
+    {"mi300x", 8, "mi300x"},
 };
 
 bool holds(const std::string& text, std::string_view part) { return text.find(part) != text.npos; }
@@ -68,6 +72,19 @@ bool names_gpu(const std::string& text, std::string_view gpu) {
     if (begins && !is_part(at + gpu.size())) return true;
   }
   return false;
+}
+
+/// Nothing where that is not enough to know.
+const GpuRow* row_of_gpus(std::string_view hardware, int per_node) {
+  const std::string text = lower_case(hardware);
+  // Cards in PCIe slots, "NVL" among them, are joined in as many ways as there are servers.
+  if (holds(text, "pcie") || names_gpu(text, "nvl")) return nullptr;
+  for (const GpuRow& row : gpu_rows) {
+    if (!holds(text, row.part) || per_node > row.per_node) continue;
+    const bool fewer = row.part == std::string_view("v100") && per_node != row.per_node;
+    if (!fewer) return &row;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -89,16 +106,22 @@ std::vector<VendorFloor> floors_of(std::string_view hardware, const Scale& scale
 }
 
 std::string machine_of_gpus(std::string_view hardware, int per_node) {
-  const std::string text = lower_case(hardware);
-  // Cards in PCIe slots are joined in as many ways as there are servers.
-  const bool in_slot = holds(text, "pcie");
-  for (const GpuRow& row : gpu_rows) {
-    if (!in_slot && holds(text, row.part) && per_node <= row.per_node) {
-      const bool fewer = row.part == std::string_view("v100") && per_node != row.per_node;
-      if (!fewer) return row.machine;
+  const GpuRow* const row = row_of_gpus(hardware, per_node);
+  return row == nullptr ? "" : row->machine;
+}
+
+std::vector<std::string> other_machines_of_gpus(std::string_view hardware, int per_node) {
+  std::vector<std::string> found;
+  const GpuRow* const row = row_of_gpus(hardware, per_node);
+  if (row == nullptr) return found;
+  for (const ShippedMachine& each : shipped_machines()) {
+    const std::string summary = lower_case(each.summary);  // "aws p4d.24xlarge: 8 a100, 4 efa .."
+    const bool as_many = holds(summary, fmt::format(": {} {}", row->per_node, row->part));
+    if (as_many && names_gpu(summary, row->part) && each.name != row->machine) {
+      found.push_back(each.name);
     }
   }
-  return {};
+  return found;
 }
 
 }  // namespace collbench

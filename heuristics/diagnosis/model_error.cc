@@ -108,6 +108,11 @@ ModelError with_known_rate(ModelError error) {
   return error;
 }
 
+ModelError with_own_latency(ModelError error) {
+  error.latency = error.latency_wide;
+  return error;
+}
+
 ModelError error_of_unexplained(ModelError error) {
   error.latency = error.latency_wide = std::max(1.2, error.latency_wide);
   error.rate = error.rate_wide = 1.5;

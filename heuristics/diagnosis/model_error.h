@@ -42,6 +42,10 @@ ModelError error_of_known_system();
 /// latencies change by factors, and where between the two is open.
 ModelError error_of_unexplained(ModelError error);
 
+/// Where the latency of a system is its own, and not what the constants say: by how much one causes
+/// adds to it is not known then.
+ModelError with_own_latency(ModelError error);
+
 /// One difference of a curve: ln(measured / predicted).
 struct Deviation {
   double log2_bytes = 0;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/error.h"
 #include "heuristics/calibration/fidelity.h"
@@ -137,20 +138,15 @@ void note_other_gpus(const MeasuredTable& table, const DiagnosisCase& given,
                   table.name, table.hardware, given.machine));
 }
 
-DiagnosisCase case_of(const MeasuredTable& table, const std::string& machine,
-                      std::vector<MeasuredTime> rows, std::vector<std::string>& notes) {
-  DiagnosisCase found;
-  const std::string& run = rows.front().batch;
-  found.table = table.name + (run.empty() ? "" : ", " + run);
-  found.hardware = table.hardware;
-  found.rows = std::move(rows);
-  found.machine = machine.empty() ? machine_for(table, found.rows.front().scale, notes) : machine;
+/// What may be wrong on the machine of the case. `named`: it was given, and the table may be of
+/// another one.
+void suspect(const MeasuredTable* named, DiagnosisCase& found, std::vector<std::string>& notes) {
   const Predictor predictor(found.machine);
   std::string note;
   const std::optional<NcclInputs> inputs = predictor.library_inputs(found.rows.front(), note);
   if (!note.empty()) notes.push_back(note);
   if (inputs) {
-    if (!machine.empty()) note_other_gpus(table, found, *inputs, notes);
+    if (named != nullptr) note_other_gpus(*named, found, *inputs, notes);
     found.suspicions =
         library_suspicions(*inputs, library_question(found.rows.front()), sizes_of(found.rows));
   } else if (predictor.calibration() == nullptr && is_library_default(found.rows[0].algorithm)) {
@@ -158,6 +154,21 @@ DiagnosisCase case_of(const MeasuredTable& table, const std::string& machine,
   } else {
     add_curve(predictor, found, notes);
   }
+}
+
+DiagnosisCase case_of(const MeasuredTable& table, const std::string& machine,
+                      std::vector<MeasuredTime> rows, std::vector<std::string>& notes) {
+  DiagnosisCase found;
+  const std::string& run = rows.front().batch;
+  found.table = table.name + (run.empty() ? "" : ", " + run);
+  found.hardware = table.hardware;
+  found.rows = std::move(rows);
+  const Scale& scale = found.rows.front().scale;
+  found.machine = machine.empty() ? machine_for(table, scale, notes) : machine;
+  if (machine.empty() && scale.nodes > 1) {
+    found.or_machines = other_machines_of_gpus(table.hardware, scale.ranks_per_node());
+  }
+  suspect(machine.empty() ? nullptr : &table, found, notes);
   return found;
 }
 
@@ -285,6 +296,38 @@ void judge_by_healthy(DiagnosisCase& given, const MeasuredTable& healthy) {
     suspicion.latency = suspicion.latency * factors.front();
   }
   given.error = error_of_known_system();
+  given.or_machines.clear();
+}
+
+Diagnosis diagnose_on_any(const DiagnosisCase& given) {
+  Diagnosis found = diagnose(given);
+  if (found.healthy) return found;
+  std::string healthy;
+  for (const std::string& machine : given.or_machines) {
+    DiagnosisCase other = given;
+    other.machine = machine;
+    std::vector<std::string> unused;
+    try {
+      suspect(nullptr, other, unused);
+    } catch (const InvalidArgument&) {
+      continue;  // the library has no play there
+    }
+    const Diagnosis there = diagnose(other);
+    const bool fits = verdict_of(there) == std::string_view("healthy") &&
+                      there.sizes.back().verdict == "as expected";
+    if (!fits) continue;
+    healthy +=
+        fmt::format("{}{} ({:.0f} %)", healthy.empty() ? "" : " or ", machine, 100 * there.sure);
+  }
+  if (healthy.empty()) return found;
+  found.untold = fmt::format(
+      "unhealthy ({:.0f} %: {}) if it is {}, healthy if it is {}: name the machine with --topo",
+      100 * found.sure, fmt::join(found.cause_group, " or "), found.machine, healthy);
+  found.healthy = true;
+  found.causes.clear();
+  found.cause_group.clear();
+  found.undecided.clear();
+  return found;
 }
 
 std::vector<Diagnosis> diagnoses_where_known(const MeasuredTable& table,
@@ -295,7 +338,7 @@ std::vector<Diagnosis> diagnoses_where_known(const MeasuredTable& table,
   std::vector<std::string> notes;
   try {
     for (const DiagnosisCase& each : diagnosis_cases(of_library, machine, notes)) {
-      diagnoses.push_back(diagnose(each));
+      diagnoses.push_back(diagnose_on_any(each));
     }
   } catch (const InvalidArgument&) {
     return {};

@@ -22,6 +22,10 @@ std::vector<DiagnosisCase> diagnosis_cases(const MeasuredTable& table, const std
 /// for that library and scale.
 void judge_by_healthy(DiagnosisCase& given, const MeasuredTable& healthy);
 
+/// diagnose(), and where nobody named the machine and the case is at fault on the usual one, also
+/// on the others with such GPUs: if it is healthy on one of them, the verdict is not told.
+Diagnosis diagnose_on_any(const DiagnosisCase& given);
+
 /// Diagnoses of the cases of NCCL and RCCL on `machine`, or, if it is empty, where the table says
 /// its hardware. None where that cannot be: for commands that do something else with the table.
 std::vector<Diagnosis> diagnoses_where_known(const MeasuredTable& table,

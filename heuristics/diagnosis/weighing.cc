@@ -41,20 +41,24 @@ bool is_far_off(const Suspicion& healthy, std::span<const Bytes> sizes,
 }
 
 /// Whether at least half of what a fault would cost, in logarithms, is there at the sizes where it
-/// costs something: else it may fit the rest of the curve as it likes, nothing is lost by it.
+/// costs something: else it may fit the rest of the curve as it likes, nothing is lost by it. What
+/// is nowhere slower than health is no fault.
 bool shows(const Suspicion& suspicion, const Suspicion& healthy,
            std::span<const Seconds> measured) {
   if (suspicion.is_unexplained) return is_slow(healthy, measured);
-  constexpr double notable = 0.15;
+  std::vector<double> costs;
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    costs.push_back(std::log(suspicion.times[i] / healthy.times[i]));
+  }
+  const double notable = std::min(0.15, 0.5 * *std::max_element(costs.begin(), costs.end()));
   double foretold = 0;
   double found = 0;
   for (std::size_t i = 0; i < measured.size(); ++i) {
-    const double cost = std::log(suspicion.times[i] / healthy.times[i]);
-    if (cost < notable) continue;
-    foretold += cost;
+    if (costs[i] < notable) continue;
+    foretold += costs[i];
     found += std::log(measured[i] / healthy.times[i]);
   }
-  return found >= 0.5 * foretold;
+  return notable > 0 && found >= 0.5 * foretold;
 }
 
 /// ln of the sum of those numbers whose suspicion `is_one`.

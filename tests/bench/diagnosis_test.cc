@@ -376,7 +376,10 @@ TEST(FloorsTest, DevicesNameTheirMachineWhereItIsKnown) {
   EXPECT_EQ(machine_of_gpus("NVIDIA H200", 8), "hgx-h200");
   EXPECT_EQ(machine_of_gpus("NVIDIA GH200 120GB", 4), "alps-gh200");
   EXPECT_EQ(machine_of_gpus("Tesla V100-SXM2-16GB", 4), "abci-v100");
+  EXPECT_EQ(machine_of_gpus("NVIDIA B300 SXM6 AC", 8), "dgx-b300");
+  EXPECT_EQ(machine_of_gpus("NVIDIA GB300", 4), "gb300-nvl72");
   EXPECT_EQ(machine_of_gpus("NVIDIA H100 PCIe", 8), "");
+  EXPECT_EQ(machine_of_gpus("NVIDIA H100 NVL", 2), "");
   EXPECT_EQ(machine_of_gpus("NVIDIA GeForce RTX 4090", 8), "");
   EXPECT_EQ(machine_of_gpus("", 8), "");
 }

@@ -7,7 +7,7 @@ target_compile_definitions(collbench_foreign_test PRIVATE
 
 # Diagnoses of tables with known health, and the experiment that says how often they are wrong.
 collbench_test(diagnosis
-  SOURCES diagnosis_test.cc diagnosis_tables.cc plain_faults.cc
+  SOURCES diagnosis_test.cc diagnosis_verdict_test.cc diagnosis_tables.cc plain_faults.cc
   USES bench heuristics core)
 target_compile_definitions(collbench_diagnosis_test PRIVATE
   COLLBENCH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")

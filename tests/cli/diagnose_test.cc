@@ -36,13 +36,14 @@ class DiagnoseTest : public testing::Test {
 struct Sample {
   const char* file;
   const char* topology;
-  const char* cause;  // "": healthy
+  const char* cause;   // "": healthy
+  bool named = false;  // told by the topology only: else it may be another machine that is well
 };
 constexpr Sample samples[] = {
     {"h100_8gpu_healthy_nvls.txt", "dgx-h100", ""},
     {"h100_8gpu_nvls_off.txt", "dgx-h100", "nvls_off"},
     {"h100_2x8_ring_healthy.txt", "cluster:2xdgx-h100", ""},
-    {"h100_2x8_ring_no_gdr.txt", "cluster:2xdgx-h100", "gdr_off"},
+    {"h100_2x8_ring_no_gdr.txt", "cluster:2xdgx-h100", "gdr_off", true},
     {"h100_2x8_ring_intermittent_straggler.txt", "cluster:2xdgx-h100", "straggler"},
 };
 
@@ -56,6 +57,11 @@ TEST_P(SampleTest, IsJudgedAlikeWithAndWithoutTopology) {
        {std::vector<std::string>{}, {"--topo", sample.topology}}) {
     std::vector<std::string> arguments = {tables + sample.file};
     arguments.insert(arguments.end(), topology.begin(), topology.end());
+    if (sample.named && topology.empty()) {
+      const std::string untold = json_of(arguments, 6)["tables"][0]["untold"];
+      EXPECT_THAT(untold, HasSubstr(std::string(": ") + sample.cause));
+      continue;
+    }
     const nlohmann::json json = json_of(arguments, healthy ? 0 : 1);
     EXPECT_EQ(json["verdict"], healthy ? "healthy" : "unhealthy");
     if (healthy) {
@@ -319,6 +325,23 @@ TEST_F(DiagnoseTest, AMachineThatTheTableIsNotOfIsNoted) {
   EXPECT_THAT(other.out, HasSubstr("times as fast as dgx-a100 should be"));
   const CommandOutcome own = invoke(folder_, {"diagnose", file, "-t", "dgx-h100"});
   EXPECT_THAT(own.err + own.out, Not(AnyOf(HasSubstr("is --topo"), HasSubstr("times as fast"))));
+}
+
+// AWS p4de, of which the table says the GPUs and not the adapters: not the half of a DGX's.
+TEST_F(DiagnoseTest, AVerdictThatDependsOnTheMachineIsNotTold) {
+  folder_.write("t.csv",
+                "# hardware: NVIDIA A100-SXM4-80GB\n" + read_file(shipped + "aws-p4de-nccl.csv"));
+  const auto json = json_of({"t.csv"}, 6);
+  EXPECT_EQ(json["verdict"], "undecided");
+  EXPECT_TRUE(json["causes"].empty());
+  EXPECT_TRUE(json["tables"][0]["sure"].is_null());
+  EXPECT_THAT(json["tables"][0]["untold"].get<std::string>(),
+              HasSubstr("healthy if it is aws-p4d"));
+  const CommandOutcome text = invoke(folder_, {"diagnose", "t.csv"});
+  EXPECT_THAT(text.out, HasSubstr("cannot be told: unhealthy ("));
+  EXPECT_EQ(json_of({"t.csv", "-t", "aws-p4de"}, 0)["verdict"], "healthy");
+  EXPECT_THAT(invoke(folder_, {"diagnose", "--help"}).out,
+              HasSubstr("Exit code 0: healthy, 1: unhealthy, 3: wrong results"));
 }
 
 TEST_F(DiagnoseTest, RefusesTwoFormats) {
