@@ -1,6 +1,6 @@
 // Every all-reduce collbench knows, as a function from its parameters to a schedule.
 //
-// What each costs, when it applies and where it comes from stands in one row of the registry
+// What each costs, when it applies and where it comes from is in one row of the registry
 // (registry_rows.cc) and in docs/algorithms.md. Each throws InvalidArgument for ranks or parameters
 // that do not fit; any number of ranks from 1 on is fine where nothing else is said.
 #pragma once

@@ -100,7 +100,7 @@ class Verifier {
     for (const std::vector<Rank>& group : groups_) {
       const auto size = static_cast<int>(group.size());
       if (has_shares(collective_.kind) && chunks_ % size != 0) {
-        report(std::to_string(chunks_) + " chunks are no shares of " + std::to_string(size) +
+        report(std::to_string(chunks_) + " chunks do not divide among " + std::to_string(size) +
                " ranks: chunks must be a multiple of ranks");
         return false;
       }

@@ -26,7 +26,7 @@ constexpr OptionRow diagnose_rows[] = {
     {options_group, "topo", "t", "NAME", "",
      "the machine, as cluster:2xdgx-h100 or a file of calibrate [what the table says of its GPUs]"},
     {options_group, "healthy", "", "FILE", "",
-     "a table of the same system when it was well: expected is what it took then"},
+     "a table of the same system when healthy: its times are the expectation"},
     {output_group, "format", "", "NAME", "text", "text, json, csv or markdown"},
     {output_group, "json", "", "", "", "short for --format json"},
     {output_group, "html", "", "FILE", "", "a page that works offline, with a drawing"},

@@ -28,7 +28,7 @@ constexpr OptionRow job_rows[] = {
      "exit with 1 if something holds the job up: a slow network, a late rank, a standstill"},
     {output_group, "json", "", "", "", "print JSON"},
     {output_group, "csv", "", "FILE", "", "write a row per communicator, collective and size"},
-    {output_group, "markdown", "", "FILE", "", "write it for a ticket; - is standard output"},
+    {output_group, "markdown", "", "FILE", "", "write Markdown for a ticket; - is standard output"},
     {output_group, "html", "", "FILE", "",
      "a page that works offline, with the waiting of each rank"},
     {output_group, "output", "o", "FILE", "",

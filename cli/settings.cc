@@ -79,7 +79,7 @@ std::vector<std::string> configurable_names(std::span<const OptionRow> rows) {
 void check_gpus(const std::string& label, const std::string& value) {
   for (const std::string& name : parse_list(label, value)) {
     require(cuda_device_number(name).has_value(),
-            fmt::format("{}: '{}' is no GPU; those are gpu:0, gpu:1, ..", label, name));
+            fmt::format("{}: '{}' is not a GPU; write gpu:0, gpu:1, ..", label, name));
   }
 }
 
@@ -131,7 +131,7 @@ void refuse_unknown_variables(const CLI::App& app) {
     const std::string name(text.substr(0, text.find('=')));
     const bool is_known = std::ranges::find(known, name) != known.end();
     require(is_known,
-            fmt::format("{} is no setting of collbench.{}", name, did_you_mean(name, known)));
+            fmt::format("{} is not a collbench setting.{}", name, did_you_mean(name, known)));
   }
 }
 

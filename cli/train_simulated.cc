@@ -252,7 +252,7 @@ std::int64_t worker_batch_of(const Settings& settings, int workers, int accumula
   if (settings.given("worker-batch")) return settings.count("worker-batch", 1, 1 << 30);
   if (!settings.given("batch")) return 32;
   const std::int64_t own = per_replica_batch(settings.count("batch", 1), workers);
-  require(own % accumulate == 0, fmt::format("{}: the {} samples of a worker are no multiple of {}",
+  require(own % accumulate == 0, fmt::format("{}: the {} samples of a worker do not divide by {}",
                                              settings.label("accumulate"), own, accumulate));
   return own / accumulate;
 }

@@ -36,13 +36,13 @@ namespace {
 constexpr OptionRow tune_rows[] = {
     {options_group, "library", "", "NAME", "openmpi", "library to tune: the MPI of this build"},
     {options_group, "budget", "", "TIME", "60s", "time for all measurements, including the proof"},
-    {options_group, "workers", "W", "N[,..]", "2,4", "numbers of ranks, each one world"},
+    {options_group, "workers", "W", "N[,..]", "2,4", "numbers of ranks, one world for each"},
     {sizes_group, "minbytes", "b", "SIZE", "4", "smallest vector of a rank"},
     {sizes_group, "maxbytes", "e", "SIZE", "16M", "largest vector"},
     {sizes_group, "stepfactor", "f", "X", "4", "each size is X times the one before"},
     {options_group, "timeout", "", "TIME", "60s", "give up on a rank that is silent for this long"},
     {options_group, "offline", "", "FILE", "",
-     "race on this table of measured times instead, and report the loss"},
+     "search this table of measured times instead, and report the loss"},
     {options_group, "share", "", "PERCENT", "15%", "share of the table that --offline may use"},
     {output_group, "output", "o", "FILE", "", "write the rules here"},
 };

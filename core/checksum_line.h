@@ -1,5 +1,5 @@
 // A first line that states the checksum of the rest of a text, for formats whose remarks begin
-// with #. It stands first so that a text that was cut short does not fit it either.
+// with #. It comes first so that a truncated text does not match it either.
 #pragma once
 
 #include <string>

@@ -39,12 +39,12 @@ void require_plain_json(std::string_view text, std::string_view what) {
   for (const std::string_view start : {"\\u001", "\\u0000", "\\u007f", "\\u008", "\\u009"}) {
     const std::size_t at = text.find(start);
     if (at != text.npos) {
-      refuse(fmt::format("a control character, {}, stands in it", text.substr(at, 6)));
+      refuse(fmt::format("it holds a control character, {}", text.substr(at, 6)));
     }
   }
   for (std::size_t at = 0; (at = text.find('\xc2', at)) < text.size() - 1; ++at) {
     if ((static_cast<unsigned char>(text[at + 1]) & 0xe0U) != 0x80) continue;
-    refuse(fmt::format("a control character, {}, stands in it", printable(text.substr(at, 2))));
+    refuse(fmt::format("it holds a control character, {}", printable(text.substr(at, 2))));
   }
   // What follows a value follows its depth on the stack.
   if (deeper_than(text, deepest_json)) {

@@ -1,7 +1,7 @@
-// The one way to write a file of results, so that none is lost in silence.
+// The one way to write a file of results, so that none is silently lost.
 //
 // A result is written under a name of its own beside the target, flushed to the disk, and then
-// takes the target's place: a failure leaves what stood there. What is no regular file (a pipe, a
+// takes the target's place: a failure leaves the old file. What is not a regular file (a pipe, a
 // terminal, a device) cannot be replaced and is written in place.
 #pragma once
 

@@ -84,9 +84,8 @@ Seconds parse_positive_duration(const std::string& label, const std::string& tex
     try {
       time = parse_duration(written);
     } catch (const InvalidArgument&) {
-      throw InvalidArgument(
-          fmt::format("{}: '{}' is no duration; write 500ms, 90s, 5m, 1h30m or a number of seconds",
-                      label, text));
+      throw InvalidArgument(fmt::format(
+          "{}: '{}' is not a duration; write 500ms, 90s, 5m, 1h30m or plain seconds", label, text));
     }
   }
   require(time > Seconds{0} && time <= std::chrono::hours(24),

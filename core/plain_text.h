@@ -1,4 +1,4 @@
-// Text of others, made fit for messages and terminals.
+// Foreign text, made safe for messages and terminals.
 #pragma once
 
 #include <cstdint>

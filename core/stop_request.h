@@ -1,4 +1,4 @@
-// The wish that this process ends its work soon and in order: Ctrl-C or SIGTERM. What runs long
+// A request to end this process soon and cleanly: Ctrl-C or SIGTERM. What runs long
 // looks at it; what cannot is given `stop_grace` and then cut off.
 #pragma once
 

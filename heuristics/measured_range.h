@@ -1,4 +1,4 @@
-// What sizes and scales were measured, to say of a question how far it lies from them.
+// Which sizes and scales were measured, and how far a question lies from them.
 #pragma once
 
 #include <set>

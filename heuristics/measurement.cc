@@ -55,7 +55,7 @@ GridShape parse_grid_shape(std::string_view text) {
           fmt::format("'{}' has more than {} axes", text, shape.size()));
   for (std::size_t axis = 0; axis < lengths.size(); ++axis) {
     const auto length = small_integer_in(lengths[axis], 1, 9'999'999);
-    require(length.has_value(), fmt::format("'{}' is no shape: axes are numbers like 4x4x4", text));
+    require(length.has_value(), fmt::format("'{}' is not a shape like 4x4x4", text));
     shape[axis] = *length;
   }
   return shape;

@@ -56,7 +56,7 @@ struct StructureReader {
         table.refuse(key, fmt::format("its size is one number, not {}", size.lengths));
       }
       if (in_file && key == "hosts" && given.front() > table.integer(key, 1, most)) {
-        table.refuse(key, fmt::format("it has {} hosts, of which fewer may be taken but not {}",
+        table.refuse(key, fmt::format("it has {} hosts; fewer can be taken, but not {}",
                                       table.integer(key, 1, most), given.front()));
       }
       return given.front();

@@ -41,7 +41,7 @@ std::vector<Host> listed(const std::string& text, int ranks, const Topology& top
   std::vector<bool> taken(static_cast<std::size_t>(topology.hosts()));
   for (const std::string& entry : split_at(text, ',')) {
     const int host = small_integer_in(entry, 0, topology.hosts() - 1).value_or(-1);
-    require(host >= 0, fmt::format("placement '{}': '{}' is no host of {}; hosts are 0 to {}", text,
+    require(host >= 0, fmt::format("placement '{}': '{}' is not in {}; hosts are 0 to {}", text,
                                    entry, topology.name(), topology.hosts() - 1));
     require(!taken[static_cast<std::size_t>(host)],
             fmt::format("placement '{}': host {} appears twice", text, host));
@@ -72,7 +72,7 @@ std::vector<Host> place(const std::string& order, int ranks, const Topology& top
     places = snake(layout, hosts);
   } else if (order == "rail") {
     require(layout.kind == Layout::Kind::hierarchy,
-            fmt::format("placement 'rail' needs a cluster of nodes; {} is none", topology.name()));
+            fmt::format("placement 'rail' needs a cluster, which {} is not", topology.name()));
     places = by_rail(layout.dims.front(), hosts);
   } else {
     require(order.find_first_not_of("0123456789,") == std::string::npos && !order.empty(),

@@ -91,7 +91,7 @@ void read_option(Specification& spec, const std::string& option) {
       spec.latency = parse_duration(option);
     } else {
       spec.refuse(
-          fmt::format("'{}' comes after bandwidth and latency, and is no option; options "
+          fmt::format("'{}' comes after bandwidth and latency, and is not an option; options "
                       "are efficiency=, adapters=, network= and rails",
                       option));
     }

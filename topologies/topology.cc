@@ -51,7 +51,7 @@ void check_ways(const Topology& topology, std::pair<Host, Host> pair, std::vecto
     Vertex at = pair.first;
     for (const LinkId link : way.links) {
       const bool exists = link >= 0 && link < std::ssize(topology.links());
-      if (!exists || topology.links()[link].from != at) fail("one is no path");
+      if (!exists || topology.links()[link].from != at) fail("one is not a path");
       at = topology.links()[link].to;
     }
     if (at != pair.second || way.links.empty()) fail("one does not lead there");

@@ -131,7 +131,7 @@ std::string checksum_of(std::string_view file, std::size_t place) {
 void require_whole(const Numbers& metadata, std::string_view file, const std::string& name) {
   const std::string stored = metadata.text_of("format");
   require(stored == format || stored == format_without_checksum,
-          fmt::format("{} is no checkpoint of collbench: its metadata have no format '{}'", name,
+          fmt::format("{} is not a collbench checkpoint: its metadata have no format '{}'", name,
                       format));
   const std::string damage = damage_of(file);
   require(damage.empty(), fmt::format("{} is damaged: {}", name, damage));

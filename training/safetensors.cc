@@ -69,7 +69,7 @@ class SafetensorsReader {
 
  private:
   void check(bool good, const std::string& what) const {
-    if (!good) throw InvalidArgument(fmt::format("{} is no safetensors file: {}", name_, what));
+    if (!good) throw InvalidArgument(fmt::format("{} is not a safetensors file: {}", name_, what));
   }
 
   json read_header() {
@@ -87,9 +87,9 @@ class SafetensorsReader {
   }
 
   void read_metadata(const json& value, SafeTensors& content) const {
-    check(value.is_object(), "'__metadata__' is no object");
+    check(value.is_object(), "'__metadata__' is not an object");
     for (const auto& [key, text] : value.items()) {
-      check(text.is_string(), fmt::format("'{}' of '__metadata__' is no string", key));
+      check(text.is_string(), fmt::format("'{}' of '__metadata__' is not a string", key));
       content.metadata[key] = text.get<std::string>();
     }
   }
@@ -98,7 +98,7 @@ class SafetensorsReader {
     check(value.is_number_unsigned() &&
               value.get<std::uint64_t>() <=
                   static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()),
-          fmt::format("tensor '{}' has a size that is no whole number", name));
+          fmt::format("tensor '{}' has a size that is not a whole number", name));
     return value.get<std::int64_t>();
   }
 
@@ -114,7 +114,7 @@ class SafetensorsReader {
     check(row != std::end(type_names),
           fmt::format("tensor '{}' has elements of an unknown type", name));
     tensor.type = row->type;
-    check(value["shape"].is_array(), fmt::format("the shape of '{}' is no list", name));
+    check(value["shape"].is_array(), fmt::format("the shape of '{}' is not a list", name));
     std::int64_t bytes = size_of(tensor.type);
     for (const json& extent : value["shape"]) {
       tensor.shape.push_back(number(extent, name));

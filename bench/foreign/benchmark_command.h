@@ -1,4 +1,4 @@
-// How many processes a command asks a launcher for: what tells the scale of tables that do not
+// How many processes a command asks a launcher for: which gives the scale of tables that do not
 // state it, as those of MPI benchmarks, where the command stands above them.
 #pragma once
 

@@ -94,7 +94,7 @@ class GoalReader {
         return;
       }
     }
-    ++job_.left_out["lines of GOAL that are no operation"];
+    ++job_.left_out["GOAL lines that are not operations"];
   }
 
   const std::string& file_;

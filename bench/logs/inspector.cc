@@ -92,7 +92,7 @@ bool is_in_another_unit(const InspectorLine& line) {
 std::string unusable(const InspectorLine& line) {
   if (line.is_point_to_point) return "point-to-point records of NCCL Inspector";
   if (line.is_statistics) return "statistics records of NCCL Inspector";
-  if (!line.is_collective) return "Inspector lines that are no collective";
+  if (!line.is_collective) return "Inspector lines that are not collectives";
   const bool whole = is_whole(line.rank, 0, line.n_ranks - 1) &&
                      is_whole(line.n_ranks, 1, 1 << 24) && is_whole(line.sequence, 0, 1e15) &&
                      is_whole(line.bytes, 0, 1e15);

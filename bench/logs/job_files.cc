@@ -82,7 +82,7 @@ JobLog read_job(const std::vector<std::string>& paths) {
     }
   }
   if (job.files == 0 && !job.notes.empty()) throw InvalidArgument(job.notes.front());
-  require(job.files > 0, "no log of a job in what was named");
+  require(job.files > 0, "no job log among the named files");
   join_groups_of_cut_dumps(job);
   match_counted_records(job);
   return job;

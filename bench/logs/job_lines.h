@@ -1,4 +1,4 @@
-// What is said of a job's logs, in words: text, Markdown and the page have the same lines and
+// What is said about a job's logs, in words: text, Markdown and the page have the same lines and
 // cells.
 #pragma once
 

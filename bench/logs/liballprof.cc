@@ -48,7 +48,7 @@ void read_liballprof(std::string_view text, const std::string& file, JobLog& job
     const std::vector<std::string> parts = split_at(trimmed(line), ':');
     const LoggedKind kind = logged_kind(parts.front());
     if (kind != LoggedKind::all_reduce) {
-      ++job.left_out["calls of liballprof that are no all-reduce"];
+      ++job.left_out["liballprof calls that are not all-reduces"];
       continue;
     }
     const auto call = profiled_call(parts);

@@ -109,12 +109,12 @@ class PickleInterpreter {
   }
   void append(std::vector<std::uint32_t> items) {
     PickledValue& list = top();
-    if (list.kind != Kind::list) refuse("appends to what is no list");
+    if (list.kind != Kind::list) refuse("appends to a non-list");
     list.items.insert(list.items.end(), items.begin(), items.end());
   }
   void set_items(std::vector<std::uint32_t> items) {
     PickledValue& dictionary = top();
-    if (dictionary.kind != Kind::dictionary) refuse("sets items of what is no dictionary");
+    if (dictionary.kind != Kind::dictionary) refuse("sets items of a non-dictionary");
     if (items.size() % 2 != 0) refuse("has a key without a value");
     dictionary.items.insert(dictionary.items.end(), items.begin(), items.end());
   }

@@ -48,7 +48,7 @@ FilterTerm parse_term(std::string_view term) {
                     alternatives(term.substr(at + length), term)};
   require_known("filter", parsed.key, keys(), "key");
   require(parsed.comparison == ":" || (is_number(parsed.key) && parsed.values.size() == 1),
-          fmt::format("filter: '{}' compares what is no single number", term));
+          fmt::format("filter: '{}' compares what is not a single number", term));
   for (const std::string& value : parsed.values) {
     if (is_number(parsed.key)) number(parsed.key, value);
     if (parsed.key == "type") parse_data_type(value);

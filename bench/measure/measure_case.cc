@@ -68,7 +68,7 @@ std::vector<std::int64_t> numbers_in(std::string_view line) {
   for (const char* at = line.data(); at < end; ++at) {
     std::int64_t number = 0;
     const auto [stop, error] = std::from_chars(at, end, number);
-    require(error == std::errc() && stop < end, "a worker's samples are no numbers");
+    require(error == std::errc() && stop < end, "a worker's samples are not numbers");
     numbers.push_back(number);
     at = stop;
   }
@@ -152,7 +152,7 @@ std::string carry_out_case(RankContext& context, const WorldSpec&, const std::st
 
 Measurement read_measurement(const std::string& answer) {
   const std::vector<std::string> lines = split_at(answer, '\n');
-  require(lines.size() == 3 + std::size(samples), "a worker's answer is no measurement");
+  require(lines.size() == 3 + std::size(samples), "a worker's answer is not a measurement");
   Record record = record_from_json(lines[0]);
   record.measurement.bound = record.bound;
   record.measurement.stopped_by = lines[1];

@@ -34,7 +34,7 @@ double value_of_line(const std::string& line, int number) {
   char* end = nullptr;
   const double value = std::strtod(line.c_str(), &end);
   require(end != line.c_str() && *end == '\0' && std::isfinite(value),
-          fmt::format("line {}: '{}' is no number", number, printable(line.substr(0, 40))));
+          fmt::format("line {}: '{}' is not a number", number, printable(line.substr(0, 40))));
   return value;
 }
 

@@ -176,7 +176,7 @@ class Trial {
   }
 
   std::string too_slow(const Entrant& first) const {
-    return fmt::format("{}; with {} it is too slow to try what is close", choice_.reason,
+    return fmt::format("{}; at {} it is too slow to try close rivals", choice_.reason,
                        to_string(Seconds{first.time_ns * 1e-9}));
   }
 

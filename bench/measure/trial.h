@@ -3,7 +3,7 @@
 // turns on the workers for a moment, and the fastest is taken.
 //
 // Turns alternate, so drift affects all candidates alike, and a candidate that is clearly behind
-// drops out. An algorithm counts with Tukey's trimean of all its samples, since with more workers
+// drops out. An algorithm is judged by Tukey's trimean of its samples, since with more workers
 // than cores some have two modes. Differences within the noise leave the policy's choice in place.
 // Everything rests on measured times alone: ranks that decide each for itself, from the same
 // measurement, decide the same.

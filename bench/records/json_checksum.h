@@ -1,7 +1,7 @@
 // The key "crc32c" of an object of JSON that is kept: records are compared and merged for years,
 // and a bit that flips must not become a result.
 //
-// It is that of the values, whatever wrote them down last: keys sorted, numbers to 17 digits.
+// It covers the values, whatever wrote them last: keys sorted, numbers to 17 digits.
 #pragma once
 
 #include <cmath>

@@ -1,7 +1,7 @@
 // The columns that tables for people are made of: what each is called and what it shows.
 //
 // There is one list of them. A table takes those that its user named or, by default, the figures
-// and whatever varies over the run; what does not vary belongs into a heading.
+// and whatever varies over the run; what does not vary belongs in a heading.
 #pragma once
 
 #include <cstddef>

@@ -91,9 +91,10 @@ class TraceReader {
 
 double link_number(const std::string& field, int line) {
   const auto value = number_in(field, 0, 1e30);
-  require(value.has_value(), fmt::format("line {} of a table of links: '{}' is no number of zero "
-                                         "or more",
-                                         line, field));
+  require(value.has_value(),
+          fmt::format("line {} of a table of links: '{}' is not a number of zero "
+                      "or more",
+                      line, field));
   return *value;
 }
 

@@ -213,7 +213,7 @@ std::vector<std::string> Standings::lines(bool unicode) const {
     lines.push_back(sentence(*stretch, named_by_backend, unicode));
   }
   if (shown.size() < stretches.size()) {
-    lines.push_back(fmt::format("elsewhere the fastest changes by smaller leads, {} times",
+    lines.push_back(fmt::format("elsewhere the lead changes by smaller margins, {} times",
                                 stretches.size() - shown.size()));
   }
   return lines;

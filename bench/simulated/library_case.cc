@@ -51,7 +51,7 @@ Measurement measure_library_case(const Case& point, const Machine& machine) {
   const NcclInputs inputs = nccl_inputs(machine, point.workers, nodes);
   const LibraryPlay play = library_choice(inputs, library_question(point));
   return modelled(play.time, "nccl: " + to_string(play),
-                  "what the library's kernels do is no schedule of messages");
+                  "what the library's kernels do is not a schedule of messages");
 }
 
 }  // namespace collbench

@@ -297,14 +297,14 @@ std::optional<Measurement> CaseBinder::measure_modelled(const Case& point, std::
   const std::string need =
       messages_only_ ? "only messages can be traced or checked" : need_of_messages(point);
   require(need.empty(),
-          fmt::format("{}: {}, and it is no schedule of messages", point.algorithm, need));
+          fmt::format("{}: {}, and it is not a schedule of messages", point.algorithm, need));
   if (is_of_library) return measure_library_case(point, machine);
   require(point.collective == CollectiveKind::all_reduce,
           fmt::format("{}: switches add whole vectors; it has no {}", point.algorithm,
                       to_string(point.collective)));
   Measurement measured = modelled(predict_in_network(machine, point.workers, point.bytes).time(),
                                   fmt::format("{} (switches add)", point.algorithm),
-                                  "what switches add is no schedule of messages");
+                                  "what switches add is not a schedule of messages");
   measured.exact->rounds = 1;
   return measured;
 }

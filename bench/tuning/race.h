@@ -3,7 +3,7 @@
 //
 // What is promised is the knowledge gradient: with the choices as they stand, by how much ln(time)
 // of the point's choice is expected to fall once this cell is measured, added up over all points
-// that hang together with it. A method whose interval lies above that of the point's choice
+// that are correlated with it. A method whose interval lies above that of the point's choice
 // promises nothing, so it drops out; so does a point whose choice is settled. Source: Frazier,
 // Powell and Dayanik, The knowledge-gradient policy for correlated normal beliefs, INFORMS J.
 // Computing 2009, here with pairs of methods instead of all at once.

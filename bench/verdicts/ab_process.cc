@@ -164,7 +164,7 @@ std::optional<RecordFile> AbRunner::measure(const AbTask& task) {
                                      fmt::join(words.begin() + 1, words.end(), " ")));
   }
   require(std::filesystem::exists(path),
-          fmt::format("{} wrote no records to --json: it is no collbench. --read says what other "
+          fmt::format("{} wrote no records to --json: it is not collbench. --read says what other "
                       "benchmarks print",
                       name));
   RecordFile file = read_records(path);

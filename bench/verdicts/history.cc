@@ -89,7 +89,7 @@ void require_database(const std::string& path, bool may_be_missing) {
   std::ifstream file(path, std::ios::binary);
   file.read(head.data(), static_cast<std::streamsize>(head.size()));
   require(file.gcount() == 0 || head == std::string_view("SQLite format 3\0", 16),
-          fmt::format("'{}' is no history of collbench", path));
+          fmt::format("'{}' is not a collbench history", path));
 }
 
 /// The columns exact, value, low, high and rounds, from `column` on.
@@ -141,7 +141,7 @@ void History::make_schema() {
   const int version = version_of(*database_);
   if (version == 0) {
     require(database_->execAndGet("select count(*) from sqlite_master").getInt() == 0,
-            fmt::format("'{}' is no history of collbench", path_));
+            fmt::format("'{}' is not a collbench history", path_));
     database_->exec(schema);
   } else if (version == 1) {
     database_->exec("alter table job add column crc32c integer");

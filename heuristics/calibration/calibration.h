@@ -1,7 +1,7 @@
 // A calibration: models of every method that was measured on a system, checked on points held out
 // from their fit.
 //
-// Methods of which it is known what they play share the constants of their system
+// Methods whose schedules are known share the constants of their system
 // (heuristics/structure/structural_model.h), which reaches other scales and methods not measured.
 // Others have a trend each (heuristics/calibration/method_model.h): names that are not known, and
 // NCCL, whose times jump where it changes channels and protocols.

@@ -48,7 +48,7 @@ RowPlace place_of(const std::string& name, const MeasuredTime& row, std::string&
   int nodes = row.scale.nodes;
   if (nodes == 0) {
     nodes = nodes_that_seat(ranks, one);
-    note = fmt::format("how many nodes is not said; {} taken for {} of {}", to_string(row.scale),
+    note = fmt::format("number of nodes not given; {} taken for {} of {}", to_string(row.scale),
                        nodes, name);
   } else if (one.costs.gpus && one.costs.gpus->per_host > 0) {
     nodes = nodes_that_seat(ranks, one);

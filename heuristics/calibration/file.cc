@@ -89,8 +89,8 @@ std::string structure_part(const StructuralModel& structure) {
 
 FittedConstant read_constant(const NetworkConstant& constant, const std::string& text) {
   const auto refuse = [&]() -> InvalidArgument {
-    return InvalidArgument(fmt::format("'{}' is no constant like \"{:.3g} {}, within 1.2 times\"",
-                                       text, constant.prior, constant.unit));
+    return InvalidArgument(fmt::format("'{}' should be like \"{:.3g} {}, within 1.2 times\"", text,
+                                       constant.prior, constant.unit));
   };
   FittedConstant fitted;
   std::istringstream words(text);

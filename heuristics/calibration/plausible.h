@@ -1,4 +1,4 @@
-// Whether measured times can be: tables that contradict each other, and times that no machine
+// Whether measured times are possible: tables that contradict each other, and times that no machine
 // reaches.
 #pragma once
 

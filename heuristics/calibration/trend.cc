@@ -111,8 +111,7 @@ class Fit {
   static Right solution(const TermMatrix& matrix, const Right& right) {
     const Eigen::LLT<TermMatrix> solver(matrix);
     const Right found = solver.solve(right);
-    require(solver.info() == Eigen::Success && found.allFinite(),
-            "times that are no numbers above 0 have no trend");
+    require(solver.info() == Eigen::Success && found.allFinite(), "a trend needs times above 0");
     return found;
   }
 

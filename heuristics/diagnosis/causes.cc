@@ -58,7 +58,7 @@ constexpr Cause cause_rows[] = {
      "LL128 is lost, or a tuner plugin, NCCL_ALGO or NCCL_PROTO choose worse than the library",
      "env | grep -E 'NCCL_(ALGO|PROTO|TUNER|MIN|MAX)'  (and NCCL_DEBUG_SUBSYS=TUNING)",
      "NVIDIA/nccl issue 1261"},
-    {"two_node_tree", "a tree on two nodes, which is no fault",
+    {"two_node_tree", "a tree on two nodes, which is not a fault",
      "two nodes exchange once in each direction, so that the bus bandwidth of a tree is up to "
      "twice what the adapters carry",
      "NCCL_ALGO=Ring  (run again to compare with the adapters' rate)",
@@ -85,14 +85,14 @@ constexpr Cause cause_rows[] = {
      "runs)",
      "NVIDIA/nccl, src/transport/net_ib"},
     {"unexplained", "the system is far slower than the machine should be, and no known fault fits",
-     "the times are far from what the machine should take, and none of the other causes leaves "
+     "the times are far from what the machine should take, and none of the other causes has "
      "such a curve",
      "collbench topo show  (is it this machine?); then a table of one node, of two, and of this "
      "system when it was well (--healthy)",
      "inferred from the model"},
     // Ranks.
     {"straggler", "a rank is late",
-     "an all-reduce ends when its last rank has come: the others wait, as long at every size",
+     "an all-reduce ends after its last rank arrives: the others wait, equally long at every size",
      "nccl-tests with -I 1, or collbench logs on NCCL Inspector's files: the rank that never waits "
      "is late",
      "inferred from the model"},

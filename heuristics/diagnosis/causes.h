@@ -1,6 +1,6 @@
 // Why an all-reduce is slower than its hardware: one table of causes, with their words.
 //
-// `diagnose`, `logs` and `doctor` say the same of the same thing: its name as in --json, what was
+// `diagnose`, `logs` and `doctor` describe a cause alike: its name as in --json, what was
 // seen (figures of the table, lines of the log), what it means, one command that would show it,
 // and how sure the tool is. What is seen belongs to the finding; all else is a row here.
 #pragma once

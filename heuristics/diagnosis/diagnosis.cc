@@ -131,7 +131,7 @@ class Judge {
   void add_sizes(const Suspicion& healthy, Diagnosis& found) const {
     if (&healthy != &given_.suspicions.front()) {
       found.notes.push_back(fmt::format(
-          "the table fits {}, which is no fault but not what the library would choose: it expects "
+          "the table fits {}: not a fault, but not what the library would choose: it expects "
           "{} at {}",
           healthy.words, to_string(given_.suspicions.front().times.back()),
           to_string(sizes_.back())));

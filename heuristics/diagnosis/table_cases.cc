@@ -55,7 +55,7 @@ std::string machine_for(const MeasuredTable& table, const Scale& scale,
           table.hardware.empty()
               ? "the table does not say its hardware"
               : fmt::format("of '{}', {} a node, no machine is known", table.hardware, per_node)));
-  notes.push_back(fmt::format("{}: '{}' is taken for {}{}; --topo says it exactly", table.name,
+  notes.push_back(fmt::format("{}: '{}' is assumed to be {}{}; --topo says it exactly", table.name,
                               table.hardware, machine,
                               scale.nodes > 1 ? " with its own adapters" : ""));
   return machine;
@@ -87,7 +87,7 @@ void add_curve(const Predictor& predictor, DiagnosisCase& found, std::vector<std
     return of_size.find(row.bytes.count) == of_size.end();
   });
   require(!found.rows.empty(),
-          fmt::format("{}: nothing says what {} should take on {}; --topo takes a machine that was "
+          fmt::format("{}: what {} should take on {} is unknown; --topo takes a machine that was "
                       "fitted to tables of it (collbench calibrate)",
                       found.table, library, found.machine));
   suspect_curve(found, [&](Bytes size) {

@@ -74,7 +74,7 @@ void for_each_rule(const SelectionTable& table, Find find, std::string_view lack
 std::string lacking_protocol(const SelectionTable& table, const SizeRule& rule) {
   constexpr std::string_view known = "LL, LL128 and Simple";
   if (!rule.protocol.empty()) {
-    return fmt::format("'{}' is no protocol of NCCL; it has {}", rule.protocol, known);
+    return fmt::format("'{}' is not a protocol of NCCL; it has {}", rule.protocol, known);
   }
   return fmt::format(
       "a rule needs one of NCCL's protocols ({}), and policy {} names none on {}; name a machine "

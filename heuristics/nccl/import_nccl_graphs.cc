@@ -22,7 +22,7 @@ NcclPath path_of(const XmlElement& graph, const char* attribute, NcclPath fallba
   if (text == nullptr || text->empty()) return fallback;
   const auto found = std::find(paths.begin(), paths.end(), *text);
   if (found == paths.end()) {
-    graph.refuse(fmt::format("{} '{}' is no kind of path; known are {}", attribute, *text,
+    graph.refuse(fmt::format("{} '{}' is not a kind of path; known are {}", attribute, *text,
                              fmt::join(paths, ", ")));
   }
   return static_cast<NcclPath>(found - paths.begin());
@@ -58,12 +58,12 @@ NcclGraph read_graph(const XmlElement& graph) {
 NcclInputs import_nccl_graphs(std::string_view text, const std::string& file) {
   const XmlElement root = parse_xml(text, file);
   if (root.name != "graphs") {
-    root.refuse("is no dump of NCCL's graphs, which begins with <graphs>");
+    root.refuse("is not a dump of NCCL's graphs, which begins with <graphs>");
   }
   NcclInputs inputs;
   std::set<int> seen;
   for (const XmlElement& graph : root.children) {
-    if (graph.name != "graph") graph.refuse("stands where <graph> is due");
+    if (graph.name != "graph") graph.refuse("appears where <graph> is expected");
     graph.need("id");
     const int id = graph.integer("id", 0, 0, 4);
     if (!seen.insert(id).second) graph.refuse(fmt::format("a second graph with id {}", id));

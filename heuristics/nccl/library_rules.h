@@ -2,7 +2,7 @@
 // the regions of the tuner that AWS's network plugin brings.
 //
 // Both are published tables over sizes and ranks, so they are rows here. A tuner plugin sets the
-// cost of its choice to 0, and NCCL keeps its own where the choice is not to be had.
+// cost of its choice to 0, and NCCL keeps its own where the choice is not available.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// The rounds of what is played, read from the registry's schedules: how often a message of which
+// The rounds of what is played, read from the registry's schedules: how many messages of which
 // size goes how far, and how much of it is reduced.
 //
 // Reading takes ranks and rounds as they stand for others: the first round of each run of alike

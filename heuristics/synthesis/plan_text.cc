@@ -38,7 +38,7 @@ double times_of(const Certificate& now, const Certificate& whole) {
 void require_proof(const Schedule& schedule, CollectiveKind goal) {
   const Verification proof = verify(schedule, {goal, 0});
   if (proof.ok()) return;
-  throw Error(fmt::format("the synthesised schedule is no {}: {}", to_string(goal),
+  throw Error(fmt::format("the synthesised schedule does not {}: {}", to_string(goal),
                           proof.violations.front().what));
 }
 

@@ -255,7 +255,7 @@ Schedule schedule_of_model(const LaneNetwork& network, const StepPoint& point,
   const Verification proof = verify(schedule, {CollectiveKind::all_gather});
   if (!proof.ok()) {
     throw Error(
-        fmt::format("the solver's model of {} chunks, {} steps, {} rounds is no all-gather: {}",
+        fmt::format("the solver's model of {} chunks, {} steps, {} rounds is not an all-gather: {}",
                     point.chunks, point.steps, point.rounds, proof.violations.front().what));
   }
   return schedule;

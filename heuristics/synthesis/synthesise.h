@@ -1,4 +1,4 @@
-// Schedules made to measure: from a network to its certificate, trees and schedule.
+// Synthesised schedules: from a network to its certificate, trees and schedule.
 #pragma once
 
 #include <functional>

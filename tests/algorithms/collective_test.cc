@@ -84,7 +84,7 @@ TEST(Verify, RefutesOneCollectiveGivenAsAnother) {
   EXPECT_THAT(first_violation(reduce_to_one(4), {CollectiveKind::reduce, 1}),
               HasSubstr("at the end: rank 1 lacks the contribution of rank 0 in chunk 0"));
   EXPECT_THAT(first_violation(reduce_to_one(4), {CollectiveKind::reduce_scatter}),
-              HasSubstr("1 chunks are no shares of 4 ranks"));
+              HasSubstr("1 chunks do not divide among 4 ranks"));
 }
 
 TEST(Verify, RefutesAnAllGatherThatMixesUpShares) {

@@ -247,7 +247,8 @@ TEST(ReadObservation, RefusesWithTheLine) {
     }
     return std::string("accepted");
   };
-  EXPECT_THAT(refusal("ranks 8\nvalues\n1.5\nx\n"), testing::HasSubstr("line 4: 'x' is no number"));
+  EXPECT_THAT(refusal("ranks 8\nvalues\n1.5\nx\n"),
+              testing::HasSubstr("line 4: 'x' is not a number"));
   EXPECT_THAT(refusal("ranks 8\nvalues\nnan\n"), testing::HasSubstr("line 3"));
   EXPECT_THAT(refusal("ranks 1\nvalues\n1\n"), testing::HasSubstr("line 1: ranks"));
   EXPECT_THAT(refusal("type i32\n"), testing::HasSubstr("do not tell orders apart"));

@@ -169,7 +169,7 @@ TEST(ReplayFilesTest, BrokenFilesAreRefusedWithThePlace) {
   EXPECT_EQ(refusal([&] { links_from_csv(heading + "0,a,b,c,1,2,3\n", ""); }),
             "line 2 of a table of links has 7 fields of 8 or more");
   EXPECT_EQ(refusal([&] { links_from_csv(heading + "0,a,b,c,1,2,3,1\n0,a,b,c,1,nan,3,1\n", ""); }),
-            "line 3 of a table of links: 'nan' is no number of zero or more");
+            "line 3 of a table of links: 'nan' is not a number of zero or more");
   EXPECT_EQ(refusal([&] { links_from_csv(heading, ""); }), "a table of links without rows");
   const Files files = files_of(simulated_run("ring", "star:4,10GBps,5us", 4, {4096}).point);
   EXPECT_THAT(refusal([&] { trace_from_json(files.trace.substr(0, 900), ""); }),

@@ -204,7 +204,7 @@ TEST(SimulatedTeam, RefusesDisturbancesWhereNoMessagesArePlayed) {
     disturbed[5].simulated.mapping = "0,1,2,3,4,5,7,6";
     for (const Case& point : disturbed) {
       EXPECT_THAT([&] { measure_simulated(point, binder); },
-                  ThrowsMessage<InvalidArgument>(HasSubstr("it is no schedule of messages")));
+                  ThrowsMessage<InvalidArgument>(HasSubstr("it is not a schedule of messages")));
     }
     CaseBinder showing(true);
     EXPECT_THAT([&] { measure_simulated(plain, showing); },

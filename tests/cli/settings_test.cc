@@ -126,7 +126,7 @@ TEST(ConfigErrorTest, WhatToDoInsteadIsNoVariable) {
     const std::string variable = "COLLBENCH_" + std::string(name);
     const CommandOutcome outcome = invoke(folder, {"--list", "-b", "1K"}, {{variable, "1"}});
     EXPECT_EQ(outcome.code, 2) << name;
-    EXPECT_THAT(outcome.err, HasSubstr(variable + " is no setting of collbench."));
+    EXPECT_THAT(outcome.err, HasSubstr(variable + " is not a collbench setting."));
   }
 }
 

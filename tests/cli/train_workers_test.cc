@@ -316,7 +316,7 @@ TEST_F(TrainWorkersTest, DamagedCheckpointsAreRefusedOnEveryWorker) {
   auto one = start(further, worker(hosts, 1));
   const CommandOutcome zero = start(further, worker(hosts, 0)).get();
   EXPECT_EQ(zero.code, 2);
-  EXPECT_THAT(zero.err, HasSubstr("step-000000003.safetensors is no safetensors file"));
+  EXPECT_THAT(zero.err, HasSubstr("step-000000003.safetensors is not a safetensors file"));
   const CommandOutcome other = one.get();
   EXPECT_EQ(other.code, 5);
   EXPECT_THAT(other.err, HasSubstr("rank 0 cannot take part: ck/step-000000003.safetensors"));

@@ -181,7 +181,7 @@ TEST_F(UsageTest, ImpossibleValuesSayWhatWouldBePossible) {
 TEST_F(UsageTest, AVariableThatIsNoSettingIsRefused) {
   const CommandOutcome misspelt = invoke(folder_, {"algos", "list"}, {{"COLLBENCH_WORKRES", "2"}});
   EXPECT_EQ(misspelt.code, 2);
-  EXPECT_THAT(misspelt.err, HasSubstr("COLLBENCH_WORKRES is no setting of collbench. Did you mean "
+  EXPECT_THAT(misspelt.err, HasSubstr("COLLBENCH_WORKRES is not a collbench setting. Did you mean "
                                       "'COLLBENCH_WORKERS'?"));
   // Of another command, whose options are not declared unless a variable asks for them.
   const CommandOutcome other = invoke(folder_, {"algos", "list"}, {{"COLLBENCH_MODEL", "mlp"}});
@@ -234,7 +234,7 @@ TEST_F(UsageTest, DevicesAreNamedInBothSpellingsAndAWrongNameIsRefusedThoughUnus
   }
   const CommandOutcome wrong = run({"--list", "--algo", "ring", "--devices", "0,cpu:1"});
   EXPECT_EQ(wrong.code, 2);
-  EXPECT_THAT(wrong.err, HasSubstr("--devices: 'cpu:1' is no GPU"));
+  EXPECT_THAT(wrong.err, HasSubstr("--devices: 'cpu:1' is not a GPU"));
 }
 
 TEST_F(UsageTest, ListAndDryRunMeasureNothing) {

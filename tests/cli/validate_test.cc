@@ -10,6 +10,7 @@
 namespace collbench {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::MatchesRegex;
 using testing::Not;
@@ -22,6 +23,11 @@ class ValidateTest : public testing::Test {
     const CommandOutcome outcome = invoke(folder_, arguments);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return outcome.out;
+  }
+  std::string refused(const std::vector<std::string>& arguments) {
+    const CommandOutcome outcome = invoke(folder_, arguments);
+    EXPECT_EQ(outcome.code, 2) << outcome.out;
+    return outcome.err;
   }
   RunFolder folder_;
 };
@@ -129,6 +135,40 @@ TEST_F(ValidateTest, SelectNamesTheBestChoiceInsideNccl) {
   EXPECT_GT(json["inside_nccl"]["tuner"]["expected_us"].get<double>(), 0);
   EXPECT_LE(json["inside_nccl"]["fastest"]["expected_us"].get<double>(),
             json["inside_nccl"]["tuner"]["expected_us"].get<double>());
+}
+
+TEST_F(ValidateTest, TimesThatNoGpuReachesAreRefused) {
+  const std::string heading = "library,algorithm,ranks,nodes,bytes,median_us\n";
+  const auto table = [&](const std::string& library) {
+    std::string text = heading;
+    for (const int mebi : {1, 4, 16, 64}) {
+      text += library + ",ring,8,1," + std::to_string(mebi << 20) + "," +
+              std::to_string(1 + mebi * 0.13) + "\n";  // 8 TB/s
+    }
+    return text;
+  };
+  folder_.write("gpus.csv", table("nccl"));
+  folder_.write("threads.csv", table("shm"));
+  EXPECT_THAT(refused({"calibrate", "gpus.csv"}), HasSubstr("which nothing reaches"));
+  out({"calibrate", "threads.csv"});
+}
+
+TEST_F(ValidateTest, TimesInAnotherUnitAreRefused) {
+  const std::string heading = "system,library,algorithm,nodes,tasks_per_node,bytes,median_us\n";
+  const auto table = [&](double factor, int nodes) {
+    std::string text;
+    for (const int bytes : {1024, 16384, 262144, 4194304}) {
+      text += "s,mpi,ring," + std::to_string(nodes) + ",1," + std::to_string(bytes) + "," +
+              std::to_string(factor * (10 + bytes * 1e-3)) + "\n";
+    }
+    return text;
+  };
+  folder_.write("units.csv", heading + table(1, 8) + table(1000, 16));
+  EXPECT_THAT(refused({"calibrate", "units.csv"}),
+              AllOf(HasSubstr("16 ranks on 16 nodes took at least 1e+03 times as long as 8 ranks"),
+                    HasSubstr("must be in microseconds")));
+  folder_.write("fast.csv", heading + table(1e-6, 8));
+  EXPECT_THAT(refused({"calibrate", "fast.csv"}), HasSubstr("which nothing reaches"));
 }
 
 }  // namespace

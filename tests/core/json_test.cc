@@ -36,11 +36,11 @@ TEST(ReadJsonTest, RefusesWhatWouldOverflowTheStack) {
 
 TEST(ReadJsonTest, RefusesWhatATerminalWouldObey) {
   EXPECT_EQ(refusal_of_json(R"({"size": 3, "host": "a\u001b[2J"})"),
-            "job.json: a control character, \\u001b, stands in it");
+            "job.json: it holds a control character, \\u001b");
   EXPECT_EQ(refusal_of_json(R"({"size": 3, "host": "a\u009B2J"})"),
-            "job.json: a control character, \\u009B, stands in it");
+            "job.json: it holds a control character, \\u009B");
   EXPECT_EQ(refusal_of_json("{\"size\": 3, \"host\": \"\xc2\x9b\"}"),
-            "job.json: a control character, \\xc2\\x9b, stands in it");
+            "job.json: it holds a control character, \\xc2\\x9b");
   EXPECT_EQ(refusal_of_json("{\"size\": 3, \"host\": \"\xc2\xb5\"}"), "");
   EXPECT_EQ(refusal_of_json(R"({"size": 3, "host": "a\nb\u00e9"})"), "");
 }

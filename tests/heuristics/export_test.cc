@@ -89,7 +89,7 @@ TEST(ExportTest, WhatAFormCannotSayIsRefusedByName) {
   }
   const SelectionTable other = table_of({{0_B, no_end, "ring", "Turbo"}});
   EXPECT_THAT(refusal([&] { find_rule_format("nccl-tuner").write(other); }),
-              HasSubstr("'Turbo' is no protocol"));
+              HasSubstr("'Turbo' is not a protocol"));
   EXPECT_THAT(refusal([] { find_rule_format("nccl-tuna"); }), HasSubstr("nccl-tuner"));
 }
 
@@ -211,7 +211,7 @@ TEST(ExportTest, RulesOfNcclNeedAProtocol) {
   EXPECT_THAT(refusal([] {
                 find_rule_format("nccl-tuner").write(table_of({{0_B, no_end, "ring", "L"}}));
               }),
-              HasSubstr("'L' is no protocol of NCCL; it has LL, LL128 and Simple"));
+              HasSubstr("'L' is not a protocol of NCCL; it has LL, LL128 and Simple"));
 }
 
 TEST(ExportTest, SizesBeyondWhatIntelCanNameAreLeftOut) {

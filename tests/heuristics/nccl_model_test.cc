@@ -160,7 +160,7 @@ TEST(NcclModelTest, RefusesDumpsWithTheLine) {
   const auto message = [](const std::string& text) {
     return refusal([&] { import_nccl_graphs(text, "g.xml"); });
   };
-  EXPECT_THAT(message("<system/>"), HasSubstr("g.xml:1: <system>: is no dump"));
+  EXPECT_THAT(message("<system/>"), HasSubstr("g.xml:1: <system>: is not a dump"));
   EXPECT_THAT(message("<graphs/>"), HasSubstr("no ring"));
   EXPECT_THAT(message("<graphs><graph id='0'/></graphs>"), HasSubstr("nchannels"));
   EXPECT_THAT(message("<graphs>\n<graph id='0' nchannels='2' speedintra='x'/></graphs>"),

@@ -132,9 +132,9 @@ TEST(StepSearch, RefusesAnswersThatAreNoneAndModelsThatAreNoSchedule) {
   };
   EXPECT_THAT(message("(error \"line 1\")\nunsat"), HasSubstr("answered '(error \"line 1\")'"));
   EXPECT_THAT(message(""), HasSubstr("neither sat nor unsat"));
-  EXPECT_THAT(message("sat\n()"), HasSubstr("is no all-gather"));
+  EXPECT_THAT(message("sat\n()"), HasSubstr("is not an all-gather"));
   EXPECT_THAT(message("sat\n((define-fun m_0_0_1_1 () Bool true) (define-fun m_0_"),
-              HasSubstr("is no all-gather"));
+              HasSubstr("is not an all-gather"));
 }
 
 TEST(StepSearch, SaysForWhatItIsNot) {

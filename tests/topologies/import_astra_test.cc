@@ -71,7 +71,7 @@ TEST(ImportAstra, WhatIsWrongIsNamedWithItsLine) {
   EXPECT_THAT(why("topology: [Ring]\nnpus_count: [8]\nbandwidth: [0]\nlatency: [1]\n"),
               StartsWith("net.yml:3: bandwidth must be above 0"));
   EXPECT_THAT(why("topology: [Ring]\nnpus_count: [8]\nbandwidth: [fast]\nlatency: [1]\n"),
-              HasSubstr("is no number"));
+              HasSubstr("is not a number"));
   EXPECT_THAT(why("topology: [Ring]\nnpus_count: [8]\nbandwidth: [1]\n"),
               HasSubstr("the key 'latency' is missing"));
   EXPECT_THAT(why("topology: [Ring\n"), StartsWith("net.yml:"));

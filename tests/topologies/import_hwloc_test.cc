@@ -91,7 +91,7 @@ TEST(ImportHwloc, WhatIsWrongIsNamed) {
   EXPECT_THAT(why("<system/>"), HasSubstr("starts with <topology>"));
   EXPECT_THAT(why(machine_of(package(
                   "<object type=\"PCIDev\" pci_type=\"0302 [10de:20b0]\" pci_link_speed=\"x\"/>"))),
-              HasSubstr("host.xml:4: <object>: pci_link_speed=\"x\" is no number"));
+              HasSubstr("host.xml:4: <object>: pci_link_speed=\"x\" is not a number"));
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ TEST(ImportNvidiaSmi, WhatIsWrongIsNamedWithItsLine) {
   EXPECT_THAT(why("no matrix"), HasSubstr("no line that starts with GPU0"));
   EXPECT_THAT(why("GPU0 GPU1\nGPU0 X\n"), StartsWith("topo.txt:2: row GPU0 has 1 entries for 2"));
   EXPECT_THAT(why("GPU0 GPU1\nGPU0 X NVX\n"), StartsWith("topo.txt:2: unknown entry 'NVX'"));
-  EXPECT_THAT(why("GPU0 GPU1\nGPU0 SYS X\n"), HasSubstr("'X' stands where"));
+  EXPECT_THAT(why("GPU0 GPU1\nGPU0 SYS X\n"), HasSubstr("'X' belongs where"));
   EXPECT_THAT(why("GPU0 GPU1\nGPU0 X SYS\n"), HasSubstr("no row for column GPU1"));
   EXPECT_THAT(why("GPU0 GPU1\nGPU0 X SYS\nGPU1 PIX X\n"), HasSubstr("disagree"));
   EXPECT_THAT(why("GPU0 GPU1\nGPU0 X SYS\nGPU0 X SYS\n"), HasSubstr("appears twice"));

@@ -34,7 +34,8 @@ TEST(ImportTopology, WhatIsNoneOfThemIsRefusedWithTheKnownOnes) {
   const auto why = [](const char* text) {
     return refusal([&] { detect_topology_format(text, "f.xml"); });
   };
-  EXPECT_THAT(why("<graphs/>"), HasSubstr("f.xml: XML that starts with <graphs> is no topology"));
+  EXPECT_THAT(why("<graphs/>"),
+              HasSubstr("f.xml: XML that starts with <graphs> is not a topology"));
   EXPECT_THAT(why(""), HasSubstr("no topology format recognised"));
   EXPECT_THAT(why("hello"), HasSubstr("name it with --from"));
 }

@@ -132,7 +132,7 @@ TEST(SpecificationTest, WhatIsMissingOrTooMuchIsNamed) {
   EXPECT_THAT(why_not("torus:4x4:x=1,1Gbps,1us"), HasSubstr("':x=1' should be wrap= with 0 or 1"));
   EXPECT_THAT(why_not("torus:4x4:wrap=2x1,1Gbps,1us"), HasSubstr("a wrap is 0 or 1"));
   EXPECT_THAT(why_not("star:8,1Gbps,1us,2us"),
-              HasSubstr("'2us' comes after bandwidth and latency, and is no option"));
+              HasSubstr("'2us' comes after bandwidth and latency, and is not an option"));
   EXPECT_THAT(why_not("dgx-h100,1Gbps,1us"), HasSubstr("has its own links"));
   EXPECT_EQ(machine("dgx-h100:4").topology.hosts(), 4);
   EXPECT_THAT(why_not("dgx-h100:16"), HasSubstr("it has 8 hosts"));

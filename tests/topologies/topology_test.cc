@@ -79,8 +79,8 @@ TEST(TopologyTest, WaysThatLeadNowhereOrDoNotAddUpAreRefused) {
   const auto refused = [](const std::vector<Way>& ways) {
     return refusal([&] { two_ways().with_ways({{{0, 1}, ways}}); });
   };
-  EXPECT_THAT(refused({{1, {4, 2}}}), HasSubstr("ways from host 0 to 1: one is no path"));
-  EXPECT_THAT(refused({{1, {99}}}), HasSubstr("one is no path"));
+  EXPECT_THAT(refused({{1, {4, 2}}}), HasSubstr("ways from host 0 to 1: one is not a path"));
+  EXPECT_THAT(refused({{1, {99}}}), HasSubstr("one is not a path"));
   EXPECT_THAT(refused({{1, {2}}}), HasSubstr("one does not lead there"));
   EXPECT_THAT(refused({{0.5, {0}}, {0.4, {2, 4}}}), HasSubstr("shares add up to 0.9, not to 1"));
   EXPECT_THAT(refused({{1.5, {0}}, {-0.5, {2, 4}}}), HasSubstr("must be above 0, not -0.5"));

@@ -142,8 +142,8 @@ TEST_F(CheckpointTest, RefusesDamagedAndForeignFiles) {
     EXPECT_THAT([&] { decode_checkpoint(file, other, "c"); },
                 ThrowsMessage<InvalidArgument>(HasSubstr(words)));
   };
-  refuses(good.substr(0, good.size() - 1), plan, "c is no safetensors file");
-  refuses(encode_safetensors({{{"format", "pt"}}, {}}), plan, "c is no checkpoint of collbench");
+  refuses(good.substr(0, good.size() - 1), plan, "c is not a safetensors file");
+  refuses(encode_safetensors({{{"format", "pt"}}, {}}), plan, "c is not a collbench checkpoint");
   TrainingPlan other = plan;
   other.optimizer = {"sgd", 0.01, 0.9};
   refuses(good, other, "c was saved with momentum '0'; this run has '0.9'");

@@ -52,7 +52,7 @@ TEST(SafetensorsTest, RefusesEverythingElse) {
   refuses(std::string(8, '\xFF'), "its header would have");
   refuses(file_of("[]", ""), "does not begin with '{'");
   refuses(file_of("{", ""), "not JSON");
-  refuses(file_of(R"({"__metadata__":{"a":1}})", ""), "is no string");
+  refuses(file_of(R"({"__metadata__":{"a":1}})", ""), "is not a string");
   refuses(file_of(R"({"a":{"dtype":"F32","shape":[1]}})", "1234"), "lacks dtype, shape or data");
   const auto tensor = [](const char* type, const char* shape, const char* offsets) {
     return std::string(R"({"a":{"dtype":")") + type + R"(","shape":)" + shape +

@@ -101,8 +101,8 @@ TEST(WorkloadTest, MalformedTablesAreRefusedWithTheirLine) {
   refuses(header + "a,conv,,1,1\n", "has no parameters");
   refuses("layer,kind\n", "x:1: the columns are layer,kind,tensors");
   refuses(header + "a,conv,6\n", "x:2: 3 cells, but 5 columns");
-  refuses(header + "a,conv,6+,1,1\n", "x:2: '' is no number of elements");
-  refuses(header + "a,conv,0,1,1\n", "'0' is no number of elements");
+  refuses(header + "a,conv,6+,1,1\n", "x:2: '' is not a number of elements");
+  refuses(header + "a,conv,0,1,1\n", "'0' is not a number of elements");
   refuses(header + "a,conv,6,-1,1\n", "forward_flops '-1'");
   refuses(header + "a,conv,6,nan,1\n", "forward_flops 'nan'");
   refuses(header + "a\"b,conv,6,1,1\n", "neither quotes nor backslashes");

@@ -165,7 +165,7 @@ TEST_F(NcclCommunicatorTest, PlaysEveryCollectiveWithEqualSharesAndOthers) {
                          communicator.rank() == 0 ? data.region() : data.region().part(0, 0),
                          ReduceOp::sum);
   });
-  EXPECT_THAT(errors, testing::Each(HasSubstr("are of all-reduces")));
+  EXPECT_THAT(errors, testing::Each(HasSubstr("are for all-reduces only")));
 }
 
 TEST_F(NcclCommunicatorTest, TellsNcclsOwnEstimateWhereItCan) {
@@ -207,7 +207,7 @@ TEST_F(NcclCommunicatorTest, RefusesMemoryOfTheHost) {
     const Region region{reinterpret_cast<std::byte*>(&host), 1, DataType::f32};
     communicator.all_reduce(region, region, ReduceOp::sum);
   });
-  EXPECT_THAT(errors[0], HasSubstr("this buffer is none"));
+  EXPECT_THAT(errors[0], HasSubstr("this buffer is not"));
 }
 
 TEST_F(NcclCommunicatorTest, SaysSoWhenMemoryRunsOut) {

@@ -69,7 +69,7 @@ class AstraReader {
 
   double number(const YAML::Node& node, const std::string& key) const {
     const auto value = number_in(node.IsScalar() ? node.Scalar() : "");
-    if (!value) refuse(node.Mark(), fmt::format("an entry of '{}' is no number", key));
+    if (!value) refuse(node.Mark(), fmt::format("an entry of '{}' is not a number", key));
     return *value;
   }
 

@@ -85,7 +85,7 @@ TopologyFormat detect_topology_format(std::string_view text, const std::string& 
     if (element == "system") return TopologyFormat::nccl;
     if (element == "topology") return TopologyFormat::hwloc;
     throw InvalidArgument(
-        fmt::format("{}: XML that starts with <{}> is no topology; known are "
+        fmt::format("{}: XML that starts with <{}> is not a topology; known are "
                     "<platform> (SimGrid), <system> (NCCL), <topology> (hwloc)",
                     file, element));
   }

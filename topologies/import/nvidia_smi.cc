@@ -106,7 +106,7 @@ class MatrixReader {
         {"PIX", one_switch}, {"PXB", switches}, {"PHB", one_cpu},
         {"NODE", one_cpu},   {"SYS", system},   {"SOC", system}};
     if (is_itself != (entry == "X"))
-      refuse("'X' stands where a device meets itself, not elsewhere");
+      refuse("'X' belongs where a device meets itself, nowhere else");
     if (is_itself) return {};
     const auto found = distances.find(entry);
     if (found != distances.end()) return {found->second, 0};

@@ -112,7 +112,7 @@ class ZoneReader {
     const int found = netpoint(route, attribute);
     const Netpoint& point = platform_.netpoints[found];
     if (point.zone != zone_ || (point.kind == Netpoint::Kind::zone) != is_zone) {
-      route.refuse(fmt::format("{}=\"{}\" is no {} of zone {}", attribute, point.name,
+      route.refuse(fmt::format("{}=\"{}\" is not a {} of zone {}", attribute, point.name,
                                is_zone ? "zone" : "host or router", zone().id));
     }
     return found;
@@ -122,7 +122,7 @@ class ZoneReader {
     const int found = netpoint(route, attribute);
     const Netpoint& point = platform_.netpoints[found];
     if (point.kind == Netpoint::Kind::zone || !lies_within(found, of)) {
-      route.refuse(fmt::format("{}=\"{}\" is no host or router within {}", attribute, point.name,
+      route.refuse(fmt::format("{}=\"{}\" is not a host or router within {}", attribute, point.name,
                                platform_.netpoints[of].name));
     }
     return found;

@@ -73,7 +73,7 @@ double XmlElement::number(std::string_view attribute, double fallback) const {
   const std::string* value = find(attribute);
   if (value == nullptr || value->empty()) return fallback;
   const auto number = number_in(*value);
-  if (!number) refuse(fmt::format("{}=\"{}\" is no number", attribute, *value));
+  if (!number) refuse(fmt::format("{}=\"{}\" is not a number", attribute, *value));
   return *number;
 }
 

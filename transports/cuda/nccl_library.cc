@@ -63,7 +63,7 @@ std::vector<std::string> toolkit_folders() {
 int version_of(const SharedLibrary& library, const std::string& origin) {
   const LibraryFunction<int(int*)> get_version{library, "ncclGetVersion", Necessity::optional};
   if (!get_version) {
-    throw Unavailable(fmt::format("{} is no NCCL: it has no ncclGetVersion", origin));
+    throw Unavailable(fmt::format("{} is not NCCL: it has no ncclGetVersion", origin));
   }
   int number = 0;
   if (const int error = get_version(&number); error != nccl_success) {

@@ -51,7 +51,7 @@ void require_usable_texts(const TlsTexts& tls) {
   if (server != nullptr) server->Shutdown(std::chrono::system_clock::now());
   end_queue(*queue);
   require(server != nullptr && port != 0,
-          "TLS: the certificate and its key do not fit, or one of the texts is no PEM (--tls-ca, "
+          "TLS: the certificate and its key do not fit, or one of them is not PEM (--tls-ca, "
           "--tls-cert, --tls-key)");
 }
 

@@ -95,8 +95,7 @@ MpichTables mpich_tables_in(std::string_view bytes, const std::string& file) {
   MpichTables tables{table_with(bytes, "algorithm=MPIR_Allreduce_intra"),
                      table_with(bytes, "algorithm=MPIDI_POSIX_mpi_allreduce")};
   if (tables.messages.empty() || tables.memory.empty()) {
-    throw Unavailable(file +
-                      " holds no tables of algorithms as MPICH 4 has them, for rules to be put in");
+    throw Unavailable(file + " holds no tables of algorithms as in MPICH 4, to put rules into");
   }
   return tables;
 }
@@ -104,7 +103,7 @@ MpichTables mpich_tables_in(std::string_view bytes, const std::string& file) {
 MpichTables own_mpich_tables() {
   Dl_info found{};
   if (dladdr(reinterpret_cast<void*>(&MPI_Init), &found) == 0 || found.dli_fname == nullptr) {
-    throw Unavailable("where MPICH was loaded from is not known");
+    throw Unavailable("it is not known where MPICH was loaded from");
   }
   return mpich_tables_in(read_file(found.dli_fname, largest_library), found.dli_fname);
 }

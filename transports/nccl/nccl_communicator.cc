@@ -112,7 +112,7 @@ class NcclBlackBox final : public Communicator {
   void perform(const Collective& collective, Region in, Region out, ReduceOp op) override {
     if (collective.kind == CollectiveKind::all_reduce) return all_reduce(in, out, op);
     if (settings_.graph || settings_.parts > 1) {
-      throw Unavailable("NCCL's graph and parts are of all-reduces here; leave them out");
+      throw Unavailable("NCCL's graph and parts are for all-reduces only; leave them out");
     }
     const Whole whole = whole_of(collective, in, out);
     driver_.use(session_.options().device);
@@ -212,7 +212,7 @@ class NcclBlackBox final : public Communicator {
   void require_device_memory(Region region) {
     if (blocks_->known.contains(region.data)) return;
     require(driver_.is_device_memory(region.data),
-            "NCCL reduces memory of GPUs, and this buffer is none");
+            "NCCL reduces GPU memory, which this buffer is not");
     blocks_->known.insert(region.data);
   }
 

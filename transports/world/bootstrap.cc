@@ -80,7 +80,7 @@ std::string unfit(const BootstrapGuest& guest, const std::string& host,
     return fmt::format("{} was started for {} ranks, rank {} for {}", identity, guest.ranks,
                        bootstrap.rank, bootstrap.ranks);
   }
-  if (guest.rank >= guest.ranks) return fmt::format("{} is no rank of {}", identity, guest.ranks);
+  if (guest.rank >= guest.ranks) return fmt::format("{} is not one of {}", identity, guest.ranks);
   return "";
 }
 
@@ -280,7 +280,7 @@ class Attendance {
         greeted_number(next_line(host, whom, whom, "its greeting", true));
     if (!number) {
       throw TransportError(fmt::format(
-          "what listens at {} is no meeting of this version: has the run begun without rank {}?",
+          "what listens at {} is not this version's meeting: has the run begun without rank {}?",
           address, self.rank));
     }
     self.number = random_digits();
@@ -328,7 +328,7 @@ class Attendance {
     addresses.erase(addresses.begin());
     if (!answer.starts_with("table ") || std::ssize(addresses) != bootstrap_.ranks) {
       throw TransportError(
-          fmt::format("what listens at {} is no worker of this run", bootstrap_.address));
+          fmt::format("what listens at {} is not a worker of this run", bootstrap_.address));
     }
     return addresses;
   }
