@@ -138,7 +138,8 @@ constexpr Example examples[] = {
   collbench diagnose all_reduce.txt --format markdown -o ticket.md
 )",
      R"(
-Exit code 0: healthy, 1: unhealthy, 3: wrong results in a table, whatever their times, 6: cannot be told.
+Exit code 0: healthy, 1: unhealthy, 3: wrong results, whatever their times, 6: cannot
+be told.
 )"},
     {"launch", R"(
   collbench launch --hosts node0,node1:2 -- run --algo ring,direct -b 64K -e 16M
