@@ -197,6 +197,13 @@ void write_rules(const TuningResult& result, const LibraryTuning& tuning, const 
   }
 }
 
+/// What a stopped search found is neither complete nor proven: no file of rules is touched.
+void leave_without_rules() {
+  if (stop_signal() == 0) return;
+  throw Stopped(fmt::format("stopped by {}: the rules are not proven, and none are written",
+                            stop_signal_name()));
+}
+
 /// Measures what the rules gain, loads them, and takes back those that lose time or are not obeyed.
 /// Returns the exit code.
 int prove(const TuningPlan& plan, Race& race, TuningResult& result, const LibraryTuning& tuning,
@@ -224,13 +231,6 @@ int prove(const TuningPlan& plan, Race& race, TuningResult& result, const Librar
   if (is_obeyed) return exit_ok;
   std::cerr << "collbench: the library does not play what the rules say\n";
   return exit_gate_failed;
-}
-
-/// What a stopped search found is neither complete nor proven: no file of rules is touched.
-void leave_without_rules() {
-  if (stop_signal() == 0) return;
-  throw Stopped(fmt::format("stopped by {}: the rules are not proven, and none are written",
-                            stop_signal_name()));
 }
 
 /// Before the time is spent. The files themselves are replaced at the end (core/output_file.h).

@@ -284,8 +284,12 @@ class NcclText {
   /// The name of the run that has just ended. Health checks append those of many hosts to one log.
   std::string run_name() const {
     if (takes_all_ && is_own_) {
-      return fmt::format("{} {} {}{}{}", row_.algorithm, row_.library, to_string(row_.collective),
-                         row_.groups, row_.counts);
+      std::string name =
+          fmt::format("{} {} {}", row_.algorithm, row_.library, to_string(row_.collective));
+      for (const std::string& part : {row_.groups, row_.counts}) {
+        if (!part.empty()) name += " " + part;
+      }
+      return name;
     }
     if (takes_all_ && collective_.empty()) return runs_ < 2 ? "" : fmt::format("table {}", runs_);
     if (takes_all_) return collective_;

@@ -158,7 +158,8 @@ std::vector<NamedTimes> read_hyperfine_times(std::string_view text, const TimesC
       NamedTimes& one = all.emplace_back();
       one.name = result.at("command").get<std::string>();
       // A scan may give one name to all of its commands.
-      for (const auto& [key, value] : result.value("parameters", TimesJson::object()).items()) {
+      const TimesJson parameters = result.value("parameters", TimesJson::object());
+      for (const auto& [key, value] : parameters.items()) {
         one.name +=
             fmt::format(" {}={}", key, value.is_string() ? value.get<std::string>() : value.dump());
       }

@@ -62,12 +62,12 @@ TEST(NamedTimesTest, TablesOfOsuWithoutLatenciesBySizeAreNamed) {
 }
 
 TEST(NamedTimesTest, NamesOnTheConsoleMayHoldBlanksAndEndAsAggregatesDo) {
-  EXPECT_THAT(
-      names_in("gbench",
-               "BM_geo_mean   1.5 ns   1.4 ns   10\nname with space/1  2 ms  2 ms  5\n"
-               "BM_a  1 ns 1 ns 9\nBM_a_mean  1 ns 1 ns 3\nBM_b_mean 1 ns 1 ns 3\n"
-               "BM_b_stddev 1 ns 1 ns 3\nBM_stddev 1 ns 1 ns 3\nBM_gpu  SKIPPED: 'no GPU here'\n"),
-      ElementsAre("BM_geo_mean", "name with space/1", "BM_a", "BM_stddev"));
+  EXPECT_THAT(names_in("gbench",
+                       "BM_geo_mean   1.5 ns   1.4 ns   10\nname with space/1  2 ms  2 ms  5\n"
+                       "BM_a  1 ns 1 ns 9\nBM_a_mean  1 ns 1 ns 3\nBM_b_mean 1 ns 1 ns 3\n"
+                       "BM_b_median 1 ns 1 ns 3\nBM_b_stddev 1 ns 1 ns 3\nBM_stddev 1 ns 1 ns "
+                       "3\nBM_gpu  SKIPPED: 'no GPU here'\n"),
+              ElementsAre("BM_geo_mean", "name with space/1", "BM_a", "BM_stddev"));
   EXPECT_THAT(names_in("gbench", R"({"benchmarks": [
                 {"name": "a", "skipped": true, "real_time": 0.0, "time_unit": "ns"},
                 {"name": "b", "real_time": 1.0, "time_unit": "ns"}]})"),

