@@ -243,7 +243,7 @@ void write_reports(const Outputs& outputs, const ReportInputs& inputs) {
 void warn_of_tables(const ReportInputs& inputs) {
   for (const std::string& note : inputs.left_out) std::cerr << "note: " << note << '\n';
   for (const Diagnosis& each : inputs.diagnoses) {
-    if (!each.healthy) std::cerr << "note: " << diagnosis_hint(each) << '\n';
+    if (needs_hint(each)) std::cerr << "note: " << diagnosis_hint(each) << '\n';
   }
 }
 

@@ -174,7 +174,7 @@ int validate(const Settings& settings) {
       // A fit knows a system as it was measured, faults and all.
       if (predictor.calibration() == nullptr) {
         for (const Diagnosis& each : diagnoses_where_known(table, settings.text("machine"))) {
-          if (!each.healthy) notes.push_back(diagnosis_hint(each));
+          if (needs_hint(each)) notes.push_back(diagnosis_hint(each));
         }
       }
       for (HeldOut& point : predictor.predict_all(table.times, notes)) {

@@ -225,6 +225,10 @@ const char* verdict_of_all(const std::vector<Diagnosis>& diagnoses) {
   return all;
 }
 
+bool needs_hint(const Diagnosis& diagnosis) {
+  return !diagnosis.healthy || !diagnosis.untold.empty();
+}
+
 std::string diagnosis_hint(const Diagnosis& diagnosis) {
   return fmt::format("{}, {}: {}; collbench diagnose {} --topo {} says more", diagnosis.table,
                      to_string(diagnosis.scale), diagnosis_line(diagnosis), diagnosis.table,

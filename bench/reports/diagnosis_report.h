@@ -38,8 +38,10 @@ std::string diagnosis_figures(const Diagnosis& diagnosis);
 /// "reached", "missed", or why the threshold does not count for this table.
 std::string floor_text(const VendorFloor& floor, const Diagnosis& diagnosis);
 
-/// For other commands, of a table that is unhealthy: "TABLE is unhealthy (82 %: nvls_off, ...);
-/// collbench diagnose TABLE says more".
+/// Whether other commands should tell of it: what is not called healthy.
+bool needs_hint(const Diagnosis& diagnosis);
+/// "TABLE, 16 ranks on 2 nodes: unhealthy (82 %): nvls_off, ...; collbench diagnose TABLE says
+/// more".
 std::string diagnosis_hint(const Diagnosis& diagnosis);
 
 }  // namespace collbench

@@ -339,6 +339,7 @@ TEST_F(DiagnoseTest, AVerdictThatDependsOnTheMachineIsNotTold) {
               HasSubstr("healthy if it is aws-p4d"));
   const CommandOutcome text = invoke(folder_, {"diagnose", "t.csv"});
   EXPECT_THAT(text.out, HasSubstr("cannot be told: unhealthy ("));
+  EXPECT_THAT(invoke(folder_, {"report", "t.csv"}).err, HasSubstr("cannot be told: unhealthy ("));
   EXPECT_EQ(json_of({"t.csv", "-t", "aws-p4de"}, 0)["verdict"], "healthy");
   EXPECT_THAT(invoke(folder_, {"diagnose", "--help"}).out,
               HasSubstr("Exit code 0: healthy, 1: unhealthy, 3: wrong results"));
