@@ -300,6 +300,7 @@ void judge_by_healthy(DiagnosisCase& given, const MeasuredTable& healthy) {
 }
 
 Diagnosis diagnose_on_any(const DiagnosisCase& given) {
+  constexpr double surely = 0.9;  // the usual machine with a fault is likelier than less than that
   Diagnosis found = diagnose(given);
   if (found.healthy) return found;
   std::string healthy;
@@ -313,7 +314,7 @@ Diagnosis diagnose_on_any(const DiagnosisCase& given) {
       continue;  // the library has no play there
     }
     const Diagnosis there = diagnose(other);
-    const bool fits = verdict_of(there) == std::string_view("healthy") &&
+    const bool fits = verdict_of(there) == std::string_view("healthy") && there.sure >= surely &&
                       there.sizes.back().verdict == "as expected";
     if (!fits) continue;
     healthy +=
