@@ -110,6 +110,27 @@ std::string machine_of_gpus(std::string_view hardware, int per_node) {
   return row == nullptr ? "" : row->machine;
 }
 
+std::string machine_named_in(std::string_view hardware, int per_node) {
+  std::string text = lower_case(hardware);
+  std::replace(text.begin(), text.end(), '-', ' ');
+  std::string found;
+  std::size_t longest = 0;
+  for (const ShippedMachine& each : shipped_machines()) {
+    std::string words = each.name;
+    for (const std::string_view cloud : {"aws-", "google-", "azure-"}) {
+      if (words.starts_with(cloud)) words.erase(0, cloud.size());
+    }
+    const bool is_name =
+        words != each.name || words.starts_with("dgx-") || words.starts_with("hgx-");
+    std::replace(words.begin(), words.end(), '-', ' ');
+    if (!is_name || words.size() <= longest || !names_gpu(text, words)) continue;
+    if (per_node > machine(each.name).topology.hosts()) continue;
+    longest = words.size();
+    found = each.name;
+  }
+  return found;
+}
+
 std::vector<std::string> other_machines_of_gpus(std::string_view hardware, int per_node) {
   std::vector<std::string> found;
   const GpuRow* const row = row_of_gpus(hardware, per_node);

@@ -335,6 +335,11 @@ TEST_F(DiagnoseTest, AVerdictThatDependsOnTheMachineIsNotTold) {
   EXPECT_THAT(text.out, HasSubstr("cannot be told: unhealthy ("));
   EXPECT_THAT(invoke(folder_, {"report", "t.csv"}).err, HasSubstr("cannot be told: unhealthy ("));
   EXPECT_EQ(json_of({"t.csv", "-t", "aws-p4de"}, 0)["verdict"], "healthy");
+  for (const char* name : {"2x AWS p4de.24xlarge (8x A100-SXM4-80GB)", "A100, aws-p4de"}) {
+    folder_.write("t.csv", "# hardware: " + std::string(name) + "\n" +
+                               read_file(shipped + "aws-p4de-nccl.csv"));
+    EXPECT_EQ(json_of({"t.csv"}, 0)["verdict"], "healthy") << name;
+  }
   EXPECT_THAT(invoke(folder_, {"diagnose", "--help"}).out,
               HasSubstr("Exit code 0: healthy, 1: unhealthy, 3: wrong results"));
 }
