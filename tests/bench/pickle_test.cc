@@ -71,7 +71,7 @@ TEST(Pickle, HasListsTuplesAndDictionariesEitherWay) {
   EXPECT_EQ(value_of("(U\x01"s + "aK\x01" + "d"), "{\"a\":1}");
   EXPECT_THAT(refused("}N" + "K\x01"s + "s"), HasSubstr("neither text nor a number"));
   EXPECT_THAT(refused("}(K\x01"s + "u"), HasSubstr("a key without a value"));
-  EXPECT_THAT(refused("K\x01K\x02"s + "a"), HasSubstr("no list"));
+  EXPECT_THAT(refused("K\x01K\x02"s + "a"), HasSubstr("non-list"));
 }
 
 TEST(Pickle, TakesValuesAwayAndRemembersThem) {

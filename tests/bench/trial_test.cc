@@ -134,7 +134,7 @@ TEST(TrialTest, TriesNothingWhereOneAllReduceIsTooSlow) {
   TimedTeam team({{"direct", 400e3}, {"ring", 1}, {"tree", 1}});
   const Choice settled = settle(team);
   EXPECT_EQ(settled.algorithm, "direct");
-  EXPECT_THAT(settled.reason, HasSubstr("with 400 ms it is too slow to try close rivals"));
+  EXPECT_THAT(settled.reason, HasSubstr("at 400 ms it is too slow to try close rivals"));
   EXPECT_THAT(team.turns_, ElementsAre("direct"));
 }
 

@@ -66,7 +66,7 @@ TEST_F(LaunchTest, StartsARankPerSlotAndShowsTheTableOfRankZero) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("all results correct"), Not(HasSubstr("[rank"))));
   EXPECT_THAT(outcome.err,
-              AllOf(HasSubstr("[rank 1] 1 case measured"), HasSubstr("[rank 2] 1 cases measured"),
+              AllOf(HasSubstr("[rank 1] 1 case measured"), HasSubstr("[rank 2] 1 case measured"),
                     Not(HasSubstr("[rank 1] [rank 1]"))));
   const std::string called = folder_.read("hosts");
   EXPECT_EQ(std::count(called.begin(), called.end(), '\n'), 3) << called;

@@ -59,7 +59,7 @@ TEST(SafetensorsTest, RefusesEverythingElse) {
            R"(,"data_offsets":)" + offsets + "}}";
   };
   refuses(file_of(tensor("F31", "[1]", "[0,4]"), "1234"), "unknown type");
-  refuses(file_of(tensor("F32", "[-1]", "[0,4]"), "1234"), "no whole number");
+  refuses(file_of(tensor("F32", "[-1]", "[0,4]"), "1234"), "not a whole number");
   refuses(file_of(tensor("F32", "[4294967296,4294967296]", "[0,4]"), "1234"), "too large");
   refuses(file_of(tensor("F32", "[1]", "[0,8]"), "1234"), "beyond the file");
   refuses(file_of(tensor("F32", "[2]", "[0,4]"), "1234"), "takes 4 bytes, its shape 8");

@@ -110,7 +110,7 @@ class TableReader {
   std::int64_t elements(std::string_view text) {
     const auto value = integer_in(text, 1, most_parameters - total_);
     check(value.has_value(),
-          fmt::format("'{}' is not a number of elements (1 or more; 2^40 in all at most)", text));
+          fmt::format("'{}' is not a number of elements: at least 1, at most 2^40 in all", text));
     total_ += *value;
     return *value;
   }
