@@ -171,7 +171,6 @@ class Judge {
     for (const WeighedCause& each : causes) {
       if (of_verdict(each) || found.healthy) likeliest = std::max(likeliest, each.probability);
     }
-    constexpr double far_from_told = 30;  // not even named beside, whatever the latency may be
     const double odds = found.healthy ? 5 : told_from;
     const auto is_likely = [&](const WeighedCause& each) {
       return of_verdict(each) && odds * each.probability >= likeliest;
@@ -180,8 +179,7 @@ class Judge {
         !found.healthy && std::count_if(causes.begin(), causes.end(), is_likely) == 1;
     const std::set<const Cause*> near = alone ? near_by_rate() : std::set<const Cause*>{};
     for (const WeighedCause& each : causes) {
-      const bool is_near = of_verdict(each) && near.count(each.cause) > 0 &&
-                           far_from_told * each.probability >= likeliest;
+      const bool is_near = of_verdict(each) && near.count(each.cause) > 0;
       if (!is_likely(each) && !is_near) continue;
       found.causes.push_back(
           {each.cause,

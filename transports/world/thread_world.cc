@@ -1,5 +1,9 @@
 #include "transports/world/thread_world.h"
 
+#include <system_error>
+
+#include <fmt/format.h>
+
 #include "core/error.h"
 #include "core/stop_request.h"
 #include "transports/waiting.h"
@@ -12,10 +16,19 @@ ThreadWorld::ThreadWorld(const WorldSpec& spec)
       control_memory_(allocate_pages(Control::bytes(spec.ranks))),
       control_(Control::create(control_memory_.get(), spec.ranks)) {
   threads_.reserve(static_cast<std::size_t>(ranks_));
-  for (Rank rank = 0; rank < ranks_; ++rank) threads_.emplace_back([this, rank] { live(rank); });
+  try {
+    for (Rank rank = 0; rank < ranks_; ++rank) threads_.emplace_back([this, rank] { live(rank); });
+  } catch (const std::system_error& error) {
+    const std::size_t started = threads_.size();
+    join_all();
+    throw TransportError(fmt::format("only {} of {} threads could be started: {}", started, ranks_,
+                                     error.code().message()));
+  }
 }
 
-ThreadWorld::~ThreadWorld() {
+ThreadWorld::~ThreadWorld() { join_all(); }
+
+void ThreadWorld::join_all() {
   {
     const std::lock_guard lock(mutex_);
     leaving_ = true;

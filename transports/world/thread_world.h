@@ -17,6 +17,7 @@ namespace collbench {
 
 class ThreadWorld final : public World {
  public:
+  /// Throws TransportError if not all of its threads can be started.
   explicit ThreadWorld(const WorldSpec& spec);
   ~ThreadWorld() override;
 
@@ -27,6 +28,7 @@ class ThreadWorld final : public World {
   std::vector<pid_t> processes() const override { return {}; }
 
  private:
+  void join_all();
   void live(Rank rank);
   bool run(RankContext& context);
   void abort_all(const Fault& fault);
