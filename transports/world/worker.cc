@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include <sys/prctl.h>
@@ -35,10 +36,11 @@ Rank launched_rank() {
   throw Unavailable("no launcher says which rank this is (OMPI_COMM_WORLD_RANK, PMI_RANK)");
 }
 
-std::string wait_for_line(LineSocket& socket) {
+/// Nothing once the world has closed the connection.
+std::optional<std::string> wait_for_line(LineSocket& socket) {
   for (;;) {
-    if (auto line = socket.take_line()) return *line;
-    if (!socket.receive()) throw TransportError("the world closed the connection");
+    if (auto line = socket.take_line()) return line;
+    if (!socket.receive()) return std::nullopt;
   }
 }
 
@@ -118,9 +120,12 @@ std::string carry_out(const WorkOrder& order, const OrderHandler& handler, const
   }
 }
 
-// Runs from the first order to the end of the world.
-void serve(LineSocket& socket, Rank rank, const std::string& token, const OrderHandler& handler) {
-  const Welcome welcome = read_welcome(wait_for_line(socket));
+// Runs from the first order to the end of the world. Whether the world began: one that fails while
+// its ranks join says why itself.
+bool serve(LineSocket& socket, Rank rank, const std::string& token, const OrderHandler& handler) {
+  const std::optional<std::string> line = wait_for_line(socket);
+  if (!line) return false;
+  const Welcome welcome = read_welcome(*line);
   const Backend& backend = find_backend(welcome.backend);
   const SharedMemory memory = SharedMemory::open(welcome.control, Control::bytes(welcome.ranks));
   const Control control = Control::attach(memory.data());
@@ -140,6 +145,7 @@ void serve(LineSocket& socket, Rank rank, const std::string& token, const OrderH
     }
     socket.send(to_line(outcome));
   }
+  return true;
 }
 
 }  // namespace
@@ -155,8 +161,8 @@ int worker_main(const std::vector<std::string>& args, const OrderHandler& handle
   const std::string token = environment_variable("COLLBENCH_WORKER_TOKEN");
   LineSocket socket = connect_lines(args[0]);
   socket.send(to_line(Hello{rank, static_cast<int>(getpid()), token}));
-  serve(socket, rank, token, handler);
-  return EXIT_SUCCESS;
+  constexpr int run_failed = 5;  // docs/exit-codes.md
+  return serve(socket, rank, token, handler) ? EXIT_SUCCESS : run_failed;
 }
 
 }  // namespace collbench
