@@ -2,18 +2,14 @@
 #include "bench/tuning/tune.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <iostream>
 #include <map>
 #include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include "bench/measure/measure_case.h"
 #include "bench/measure/sweep.h"
@@ -23,6 +19,7 @@
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/measured_files.h"
+#include "cli/output_file.h"
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/output_file.h"
@@ -233,17 +230,6 @@ int prove(const TuningPlan& plan, Race& race, TuningResult& result, const Librar
   return exit_gate_failed;
 }
 
-/// Before the time is spent. The files themselves are replaced at the end (core/output_file.h).
-void require_writable(const Settings& settings) {
-  if (!settings.given("output")) return;
-  const std::string file = settings.text("output");
-  const std::string folder = std::filesystem::path(file).parent_path();
-  if (access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0) {
-    throw Unavailable(fmt::format("{}: cannot write '{}': {}", settings.label("output"), file,
-                                  std::strerror(errno)));
-  }
-}
-
 bool changes_anything(const TuningResult& result) {
   return std::any_of(result.points.begin(), result.points.end(),
                      [](const TunedPoint& point) { return point.changes; });
@@ -327,7 +313,7 @@ int tune(const Settings& settings) {
   const Backend& backend = backend_of_library(settings.text("library"), tuning);
   require_usable(backend);
   const TuningPlan plan = plan_of(settings, tuning);
-  require_writable(settings);
+  require_writable(settings, {"output"});  // before the time is spent
   watch_stop_signals();
   try {
     return search_and_prove(settings, tuning, plan);

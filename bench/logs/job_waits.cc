@@ -19,6 +19,24 @@ constexpr double most_usual_waits = 10;
 constexpr double usual_part = 0.75;
 constexpr std::size_t fewest_with_start = 4;
 
+double longest_wait_us(const JobOperation& operation) {
+  double most = 0;
+  for (const LogRecord& record : operation.records) {
+    if (record.duration_us > 0) most = std::max(most, operation.waiting_us(record));
+  }
+  return most;
+}
+
+/// The operations from `begin` on that are of one communicator and kind.
+std::size_t end_of_run(const std::vector<JobOperation>& operations, std::size_t begin) {
+  const LogRecord& any = operations[begin].any();
+  while (++begin < operations.size()) {
+    const LogRecord& next = operations[begin].any();
+    if (next.communicator != any.communicator || next.kind != any.kind) break;
+  }
+  return begin;
+}
+
 }  // namespace
 
 bool is_noticeable(double waiting_us, const JobOperation& operation) {
@@ -68,7 +86,8 @@ std::vector<int> hardly_waiting(const std::vector<int>& group, const JobWaits& j
   const auto others = static_cast<double>(job.waits_us.size()) - 1;
   std::vector<int> kept;
   for (const int rank : group) {
-    const double own = job.waits_us.at(rank);
+    const auto found = job.waits_us.find(rank);  // none where its log was cut
+    const double own = found == job.waits_us.end() ? 0 : found->second;
     if (own < hardly_waiting_share * (all - own) / others) kept.push_back(rank);
   }
   return kept;
@@ -115,28 +134,6 @@ bool all_others_wait_alike(const std::vector<int>& group,
   return waits.size() == 2 || (waits.size() >= 4 && least >= 0.8 * most);
 }
 
-namespace {
-
-double longest_wait_us(const JobOperation& operation) {
-  double most = 0;
-  for (const LogRecord& record : operation.records) {
-    if (record.duration_us > 0) most = std::max(most, operation.waiting_us(record));
-  }
-  return most;
-}
-
-/// The operations from `begin` on that are of one communicator and kind.
-std::size_t end_of_run(const std::vector<JobOperation>& operations, std::size_t begin) {
-  const LogRecord& any = operations[begin].any();
-  while (++begin < operations.size()) {
-    const LogRecord& next = operations[begin].any();
-    if (next.communicator != any.communicator || next.kind != any.kind) break;
-  }
-  return begin;
-}
-
-}  // namespace
-
 std::vector<JobOperation> without_slow_starts(const JobLog& log,
                                               const std::vector<JobOperation>& operations,
                                               const JobRanks& ranks, std::string& slow_start) {
@@ -161,9 +158,8 @@ std::vector<JobOperation> without_slow_starts(const JobLog& log,
     longest = us;
     const LogRecord& any = first->any();
     slow_start = fmt::format(
-        "{} came {} late to the first {} of '{}', more than ten times as late as any rank "
-        "to "
-        "another: so begins a job, and it is not compared",
+        "{} came {} late to the first {} of '{}', more than ten times as late as any rank to the "
+        "others: jobs begin so, and it is not compared",
         ranks.name(ranks.in_job(any.communicator, first->last)), time_text(Seconds{us * 1e-6}),
         to_string(any.kind), log.communicators[static_cast<std::size_t>(any.communicator)].name);
   }

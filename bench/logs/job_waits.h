@@ -1,5 +1,5 @@
-// What the ranks of a job wait, in each operation and in all: the facts from which lateness.h tells
-// who is late.
+// How long the ranks of a job wait, in each operation and in all: the facts from which lateness.h
+// tells which rank is late.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace collbench {
 
-// Of what others wait in the mean; who waits more was held up itself.
+// Of what others wait in the mean; a rank that waits more was held up itself.
 inline constexpr double hardly_waiting_share = 0.2;
 
 /// Ends of one operation differ between ranks by a few microseconds, small ones by a tenth.
 bool is_noticeable(double waiting_us, const JobOperation& operation);
 
-/// Whether its records tell who came last.
+/// Whether its records tell which rank came last.
 bool is_compared(const JobOperation& operation);
 
 /// What the last to arrive is to blame for, of the rank that waits the longest.
@@ -44,8 +44,8 @@ struct JobWaits {
 JobWaits waits_of_job(const JobLog& log, const std::vector<JobOperation>& operations,
                       const JobRanks& ranks, const NetworkVerdict& network);
 
-/// Those of `group` that hardly wait in any of their communicators. Whom a late rank holds up in
-/// one of them comes late to the next.
+/// Those of `group` that hardly wait in any of their communicators. A rank that is held up in one
+/// of them comes late to the next.
 std::vector<int> hardly_waiting(const std::vector<int>& group, const JobWaits& job);
 
 /// What a rank waits where another holds it up.

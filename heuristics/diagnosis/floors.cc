@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -37,15 +38,6 @@ constexpr VendorFloor floor_rows[] = {
     {"NCCL's maintainers", "8 H100, NVLS", "h100", 8, 1, 480, {}, maintainers},
 };
 
-/// Cloud machines whose names do not say their GPUs.
-struct NamedMachine {
-  const char* part;
-  const char* gpu;
-};
-constexpr NamedMachine named_machines[] = {{"p4d", "a100"},  {"p5en", "h200"}, {"p5", "h100"},
-                                           {"a3-", "h100"},  {"p6", "b200"},   {"dgx-1", "v100"},
-                                           {"dgx-2", "v100"}};
-
 struct GpuRow {
   const char* part;  // of the device's name, in lower case; the first that fits counts
   int per_node;
@@ -74,6 +66,30 @@ bool names_gpu(const std::string& text, std::string_view gpu) {
   return false;
 }
 
+/// The shipped machine that the text calls by its name, "2x AWS p4de.24xlarge", "GCP A3 Mega VM" or
+/// "DGX A100", if a node of it has as many GPUs. Names that are those of GPUs ("oci-h100") are
+/// none.
+std::optional<ShippedMachine> machine_named_in(std::string_view hardware, int per_node) {
+  std::string text = lower_case(hardware);
+  std::replace(text.begin(), text.end(), '-', ' ');
+  std::optional<ShippedMachine> found;
+  std::size_t longest = 0;
+  for (const ShippedMachine& each : shipped_machines()) {
+    std::string words = each.name;
+    for (const std::string_view cloud : {"aws-", "google-", "azure-"}) {
+      if (words.starts_with(cloud)) words.erase(0, cloud.size());
+    }
+    const bool is_name =
+        words != each.name || words.starts_with("dgx-") || words.starts_with("hgx-");
+    std::replace(words.begin(), words.end(), '-', ' ');
+    if (!is_name || words.size() <= longest || !names_gpu(text, words)) continue;
+    if (per_node > machine(each.name).topology.hosts()) continue;
+    longest = words.size();
+    found = each;
+  }
+  return found;
+}
+
 /// Nothing where that is not enough to know.
 const GpuRow* row_of_gpus(std::string_view hardware, int per_node) {
   const std::string text = lower_case(hardware);
@@ -91,11 +107,9 @@ const GpuRow* row_of_gpus(std::string_view hardware, int per_node) {
 
 std::vector<VendorFloor> floors_of(std::string_view hardware, const Scale& scale) {
   std::string text = lower_case(hardware);
-  for (const NamedMachine& row : named_machines) {
-    if (holds(text, row.part)) {
-      text = row.gpu;
-      break;
-    }
+  const int per_node = scale.nodes > 0 ? scale.ranks_per_node() : scale.ranks;
+  if (const auto named = machine_named_in(hardware, per_node)) {
+    text += " " + lower_case(named->summary);  // "aws p5.48xlarge: 8 h100, .."
   }
   std::vector<VendorFloor> found;
   for (const VendorFloor& row : floor_rows) {
@@ -106,35 +120,15 @@ std::vector<VendorFloor> floors_of(std::string_view hardware, const Scale& scale
 }
 
 std::string machine_of_gpus(std::string_view hardware, int per_node) {
+  if (const auto named = machine_named_in(hardware, per_node)) return named->name;
   const GpuRow* const row = row_of_gpus(hardware, per_node);
   return row == nullptr ? "" : row->machine;
-}
-
-std::string machine_named_in(std::string_view hardware, int per_node) {
-  std::string text = lower_case(hardware);
-  std::replace(text.begin(), text.end(), '-', ' ');
-  std::string found;
-  std::size_t longest = 0;
-  for (const ShippedMachine& each : shipped_machines()) {
-    std::string words = each.name;
-    for (const std::string_view cloud : {"aws-", "google-", "azure-"}) {
-      if (words.starts_with(cloud)) words.erase(0, cloud.size());
-    }
-    const bool is_name =
-        words != each.name || words.starts_with("dgx-") || words.starts_with("hgx-");
-    std::replace(words.begin(), words.end(), '-', ' ');
-    if (!is_name || words.size() <= longest || !names_gpu(text, words)) continue;
-    if (per_node > machine(each.name).topology.hosts()) continue;
-    longest = words.size();
-    found = each.name;
-  }
-  return found;
 }
 
 std::vector<std::string> other_machines_of_gpus(std::string_view hardware, int per_node) {
   std::vector<std::string> found;
   const GpuRow* const row = row_of_gpus(hardware, per_node);
-  if (row == nullptr) return found;
+  if (row == nullptr || machine_named_in(hardware, per_node)) return found;
   for (const ShippedMachine& each : shipped_machines()) {
     const std::string summary = lower_case(each.summary);  // "aws p4d.24xlarge: 8 a100, 4 efa .."
     const bool as_many = holds(summary, fmt::format(": {} {}", row->per_node, row->part));

@@ -27,14 +27,12 @@ struct VendorFloor {
 /// devices) and of that scale.
 std::vector<VendorFloor> floors_of(std::string_view hardware, const Scale& scale);
 
-/// The machine, as for --topo, of which a table says what its GPUs are and how many a node has;
-/// empty where that is not enough to know. "NVIDIA H100 80GB HBM3", 8 a node: "dgx-h100".
+/// The machine, as for --topo, that a table calls by its name ("2x AWS p4de.24xlarge"), or else of
+/// which it says what its GPUs are and how many a node has; empty where that is not enough to know.
+/// "NVIDIA H100 80GB HBM3", 8 a node: "dgx-h100".
 std::string machine_of_gpus(std::string_view hardware, int per_node);
-/// The shipped machine that the text calls by its name: "2x AWS p4de.24xlarge", "GCP A3 Mega VM" or
-/// "DGX A100", if a node of it has as many GPUs; empty if it names none. Names that are those of
-/// GPUs ("oci-h100") are none.
-std::string machine_named_in(std::string_view hardware, int per_node);
-/// Other shipped machines with as many of those GPUs, whose adapters are others.
+/// Other shipped machines with as many of those GPUs, whose adapters are others; none where the
+/// text names its machine.
 std::vector<std::string> other_machines_of_gpus(std::string_view hardware, int per_node);
 
 }  // namespace collbench

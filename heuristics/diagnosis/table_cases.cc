@@ -47,9 +47,7 @@ RowsByCase rows_by_case(const MeasuredTable& table) {
 std::string machine_for(const MeasuredTable& table, const Scale& scale,
                         std::vector<std::string>& notes) {
   const int per_node = scale.nodes > 0 ? scale.ranks_per_node() : scale.ranks;
-  std::string machine = machine_named_in(table.hardware, per_node);
-  const bool is_named = !machine.empty();
-  if (!is_named) machine = machine_of_gpus(table.hardware, per_node);
+  std::string machine = machine_of_gpus(table.hardware, per_node);
   require(
       !machine.empty(),
       fmt::format(
@@ -59,7 +57,7 @@ std::string machine_for(const MeasuredTable& table, const Scale& scale,
               : fmt::format("of '{}', {} a node, no machine is known", table.hardware, per_node)));
   notes.push_back(fmt::format("{}: '{}' is assumed to be {}{}; --topo says it exactly", table.name,
                               table.hardware, machine,
-                              scale.nodes > 1 && !is_named ? " with its own adapters" : ""));
+                              scale.nodes > 1 ? " with its own adapters" : ""));
   return machine;
 }
 
@@ -167,8 +165,7 @@ DiagnosisCase case_of(const MeasuredTable& table, const std::string& machine,
   found.rows = std::move(rows);
   const Scale& scale = found.rows.front().scale;
   found.machine = machine.empty() ? machine_for(table, scale, notes) : machine;
-  const bool may_be_other = machine.empty() && scale.nodes > 1;
-  if (may_be_other && machine_named_in(table.hardware, scale.ranks_per_node()).empty()) {
+  if (machine.empty() && scale.nodes > 1) {
     found.or_machines = other_machines_of_gpus(table.hardware, scale.ranks_per_node());
   }
   suspect(machine.empty() ? nullptr : &table, found, notes);

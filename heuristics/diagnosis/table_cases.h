@@ -22,7 +22,7 @@ std::vector<DiagnosisCase> diagnosis_cases(const MeasuredTable& table, const std
 /// for that library and scale.
 void judge_by_healthy(DiagnosisCase& given, const MeasuredTable& healthy);
 
-/// diagnose(), and where nobody named the machine and the case is at fault on the usual one, also
+/// diagnose(), and where the machine was not named and the case is at fault on the usual one, also
 /// on the others with such GPUs: if it is healthy on one of them, the verdict is not told.
 Diagnosis diagnose_on_any(const DiagnosisCase& given);
 

@@ -304,7 +304,7 @@ std::vector<Candidate> predict_all(const ModelPolicy& model, const std::vector<s
   return candidates;
 }
 
-/// RCCL's kernels where it takes them, for the asker who lists them: no schedule is like them.
+/// RCCL's kernels where it takes them, for a question that lists them: no schedule is like them.
 std::optional<Candidate> all_pairs(const Question& question) {
   constexpr std::string_view name = "all-pairs";
   if (std::ranges::find(question.available, name) == question.available.end()) return {};

@@ -367,6 +367,7 @@ TEST(FloorsTest, BelongToTheGpusAndTheScaleTheyWerePublishedFor) {
   EXPECT_EQ(busbw("cluster:2xdgx-h100", {16, 2}), (std::vector<double>{440, 365}));
   EXPECT_EQ(busbw("hgx-h200", {8, 1}), (std::vector<double>{431}));
   EXPECT_EQ(busbw("aws-p5", {8, 1}), (std::vector<double>{460, 370, 480}));
+  EXPECT_EQ(busbw("2x GCP A3 Ultra", {8, 1}), (std::vector<double>{431}));  // H200, not as A3 Mega
   EXPECT_TRUE(busbw("alps-gh200", {4, 1}).empty());
   EXPECT_TRUE(busbw("dgx-h100", {32, 4}).empty());
 }

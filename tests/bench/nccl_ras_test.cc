@@ -55,7 +55,7 @@ TEST(NcclRasTest, WhereOnlyTheirNumberIsSaidTheMissingAreThoseThatAreNotListed) 
   EXPECT_THAT(missing("1"), testing::IsEmpty());
 }
 
-// One order for all: whoever has issued as many as the others has issued the same ones.
+// One order for all: a rank that has issued as many as the others has issued the same ones.
 TEST(NcclRasTest, ARankWithFewerOfOneKindAndMoreOfAnotherCalledOthers) {
   std::string ranks;
   for (int rank = 0; rank < 4; ++rank) {

@@ -132,7 +132,9 @@ class ProcessWorld final : public World {
       if (auto socket = listener.accept(callers.empty() ? Seconds{0.05} : Seconds{0.002})) {
         callers.push_back(std::move(*socket));
       }
-      std::erase_if(callers, [this](LineSocket& caller) { return has_spoken(caller); });
+      for (auto caller = callers.begin(); caller != callers.end();) {
+        caller = has_spoken(*caller) ? callers.erase(caller) : caller + 1;
+      }
       for (const Rank rank : missing) {
         ChildProcess& child =
             children_[kind_ == RankKind::launched ? 0 : static_cast<std::size_t>(rank)];
