@@ -198,35 +198,52 @@ def read_back(text):
 
 
 def killed():
-    def processes():
-        return {name for name in os.listdir("/proc") if name.isdigit()}
+    # Other tests make and drop namespaces meanwhile, whose numbers are used again: only processes
+    # of this cluster are looked at.
+    def stat(name):
+        """Parent and start time of a process; nothing if it has ended."""
+        try:
+            with open(f"/proc/{name}/stat", encoding="ascii", errors="replace") as file:
+                fields = file.read().rpartition(")")[2].split()
+        except OSError:
+            return None
+        return fields[1], fields[19]
 
-    def spaces():
-        found = set()
-        for name in processes():
+    def members():
+        """(process, start time): namespace, of what the tool has started."""
+        stats = {name: stat(name) for name in os.listdir("/proc") if name.isdigit()}
+        found = {}
+        for name in stats:
+            above = name
+            while stats.get(above) and above != str(tool.pid):
+                above = stats[above][0]
+            if above != str(tool.pid) or not stats[name]:
+                continue
             try:
-                found.add(os.readlink(f"/proc/{name}/ns/net"))
+                found[name, stats[name][1]] = os.readlink(f"/proc/{name}/ns/net")
             except OSError:
                 pass
         return found
 
-    before = spaces()
     tool = subprocess.Popen([sys.executable, TOOL, "--hosts", "3", "--", "sleep", "100"])
+    own = os.readlink("/proc/self/ns/net")
     for _ in range(600):
-        if len(spaces() - before) >= 4:
+        made = {one: space for one, space in members().items() if space != own}
+        if len(set(made.values())) >= 4 or tool.poll() is not None:
             break
         time.sleep(0.1)
-    made = spaces() - before
     if tool.poll() == cluster.SKIPPED:
         cluster.skip("namespaces are not permitted here")
-    need(len(made) >= 4, f"3 hosts and a switch are there: {made}")
+    need(len(set(made.values())) >= 4, f"3 hosts and a switch are there: {made}")
     tool.send_signal(signal.SIGKILL)
     tool.wait()
+    left = made
     for _ in range(600):
-        if not made & spaces():
+        left = [one for one in made if (stat(one[0]) or ("", ""))[1] == one[1]]
+        if not left:
             return
         time.sleep(0.1)
-    sys.exit(f"FAILED: left behind: {made & spaces()}")
+    sys.exit(f"FAILED: left behind: {left}")
 
 
 CHECKS = {"start": start, "hierarchical": hierarchical, "shaped": shaped, "uneven": uneven, "cut": cut, "down": down,
