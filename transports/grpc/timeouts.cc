@@ -21,6 +21,9 @@ constexpr Seconds release_within{1.0};
 // Why a peer has ended may come behind its end, by a thread of gRPC for which ranks that wait and
 // look leave few turns.
 constexpr Seconds reason_within{1.0};
+// A peer that has never answered may still be joining. It looks at no heartbeat while it waits for
+// a third rank, and names that rank when its own timeout is over, which began hardly earlier.
+constexpr Seconds joined_within{1.0};
 
 // Heartbeats and timeouts of a wait that has become long.
 class StallWatch {
@@ -50,7 +53,8 @@ class StallWatch {
     if (!gone) gone_since_ = now;
     if (now - gone_since_ > reason_within) wire_.fail(peer + " has ended, but " + self);
     ask(lack.peer, now);
-    if (now - lived_ > timeout_) {
+    const Seconds joins = answers_ == 0 ? std::min(joined_within, timeout_ / 4) : Seconds{0};
+    if (now - lived_ > timeout_ + joins) {
       wire_.fail(peer + " did not answer for " + to_string(timeout_) + " (" + self + ")");
     }
     if (now - moved_ > 2 * timeout_) {

@@ -60,8 +60,9 @@ struct GrpcTimeouts {
 using GrpcPoll = std::function<bool(Seconds longest)>;
 
 /// Returns once `awaited` is done. Throws TransportError naming the peer if it was lost or has
-/// ended, if it answered no heartbeat for the timeout, or if it answers but has transferred nothing
-/// for twice the timeout.
+/// ended, if it answered no heartbeat for the timeout (up to a second more if it never answered
+/// one, for it may still be joining), or if it answers but has transferred nothing for twice the
+/// timeout.
 void wait_on(GrpcWire& wire, const GrpcPoll& poll, const GrpcAwaited& awaited, Rank rank,
              const GrpcTimeouts& limits);
 
