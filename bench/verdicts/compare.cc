@@ -58,7 +58,7 @@ Arm timed_arm(const std::vector<Record>& rounds, const std::vector<Record>& fres
 
 std::optional<Arm> arm_of(const std::vector<Record>& rounds, const std::vector<Record>& fresh) {
   if (std::none_of(rounds.begin(), rounds.end(), has_figures)) return std::nullopt;
-  if (any_exact(rounds)) return exact_arm(rounds.front());
+  if (any_exact(rounds)) return exact_arm(*std::find_if(rounds.begin(), rounds.end(), has_figures));
   return timed_arm(rounds, fresh);
 }
 
@@ -66,6 +66,11 @@ const Record* first_wrong(const std::vector<Record>& rounds) {
   const auto found = std::find_if(rounds.begin(), rounds.end(),
                                   [](const Record& record) { return !is_right(record); });
   return found == rounds.end() ? nullptr : &*found;
+}
+
+std::ptrdiff_t skipped(const std::vector<Record>& rounds) {
+  return std::ranges::count_if(rounds,
+                               [](const Record& record) { return !record.skipped.empty(); });
 }
 
 std::string absence(const std::vector<Record>& rounds, const char* arm) {
@@ -165,11 +170,17 @@ Verdict pair_case(const Arms& arms, const std::string& key, const GateRule& rule
   if (!verdict.head) {
     verdict.outcome = VerdictOutcome::missing;
     verdict.reason = absence(head, "head");
+  } else if (skipped(head) > 0 && verdict.base && skipped(base) == 0) {
+    // What works only now and then must not pass by the times at which it does.
+    verdict.outcome = VerdictOutcome::missing;
+    verdict.reason =
+        fmt::format("in {} of {} rounds {}", skipped(head), head.size(), absence(head, "head"));
   } else if (!verdict.base) {
     verdict.outcome = VerdictOutcome::added;
     verdict.reason = absence(base, "base");
   } else if (verdict.exact) {
-    decide_exact(verdict, base.front(), head.front());
+    decide_exact(verdict, *std::find_if(base.begin(), base.end(), has_figures),
+                 *std::find_if(head.begin(), head.end(), has_figures));
   } else {
     estimate_timed(verdict, arms, key, rule, order);
   }

@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::size_t largest_exact_product = 3600;  // of sample sizes: 60 against 60
 constexpr std::size_t largest_exact_pairs = 80;      // signed ranks
+constexpr std::size_t fewest_normal = 8;  // values of the smaller sample, where some are equal
 
 using Chances = std::vector<double>;  // of the statistic's values 0, 1, ...
 
@@ -41,17 +42,20 @@ Chances u_chances(std::size_t n, std::size_t m) {
   return row[m];
 }
 
+/// Of the sum of two independent statistics.
+Chances sum_chances(const Chances& first, const Chances& second) {
+  Chances sum(first.size() + second.size() - 1, 0.0);
+  for (std::size_t u = 0; u < first.size(); ++u) {
+    for (std::size_t v = 0; v < second.size(); ++v) sum[u + v] += first[u] * second[v];
+  }
+  return sum;
+}
+
 /// P(U = u) for the sum over `blocks` blocks, each of n and m.
 Chances u_chances(std::size_t n, std::size_t m, std::size_t blocks) {
   const Chances one = u_chances(n, m);
   Chances sum = one;
-  for (std::size_t block = 1; block < blocks; ++block) {
-    Chances next(sum.size() + n * m, 0.0);
-    for (std::size_t u = 0; u < sum.size(); ++u) {
-      for (std::size_t v = 0; v < one.size(); ++v) next[u + v] += sum[u] * one[v];
-    }
-    sum = std::move(next);
-  }
+  for (std::size_t block = 1; block < blocks; ++block) sum = sum_chances(sum, one);
   return sum;
 }
 
@@ -126,6 +130,35 @@ void fill_exact(RankTest& test, const Chances& chances) {
   test.p_greater = chance_up_to(chances, static_cast<double>(chances.size() - 1) - test.statistic);
 }
 
+/// Of the doubled sum of ranks, all ways to choose the `chosen` values of one sample among these
+/// ranks being as likely.
+Chances chosen_chances(const std::vector<double>& ranks, std::size_t chosen) {
+  std::vector<Chances> ways(chosen + 1);  // [k][sum]: to choose k of the ranks so far
+  ways[0] = {1};
+  for (const double rank : ranks) {
+    const auto doubled = static_cast<std::size_t>(2 * rank);
+    for (std::size_t k = chosen; k > 0; --k) {
+      if (ways[k - 1].empty()) continue;
+      ways[k].resize(std::max(ways[k].size(), ways[k - 1].size() + doubled), 0.0);
+      for (std::size_t sum = 0; sum < ways[k - 1].size(); ++sum) {
+        ways[k][sum + doubled] += ways[k - 1][sum];
+      }
+    }
+  }
+  const double all = std::accumulate(ways[chosen].begin(), ways[chosen].end(), 0.0);
+  for (double& share : ways[chosen]) share /= all;
+  return std::move(ways[chosen]);
+}
+
+/// Exact chances where values are equal. `sum` is the doubled sum of the ranks of the second
+/// sample, `doubled` its distribution, which need not be symmetric.
+void fill_tied(RankTest& test, const Chances& doubled, double sum) {
+  const auto at = static_cast<std::ptrdiff_t>(std::lround(sum));
+  test.exact = true;
+  test.p_less = std::min(1.0, std::accumulate(doubled.begin(), doubled.begin() + at + 1, 0.0));
+  test.p_greater = std::min(1.0, std::accumulate(doubled.begin() + at, doubled.end(), 0.0));
+}
+
 void fill_normal(RankTest& test, double mean, double variance) {
   if (variance <= 0) return;  // all values are equal: nothing is shown
   const double sd = std::sqrt(variance);
@@ -190,6 +223,9 @@ RankTest mann_whitney(std::span<const double> first, std::span<const double> sec
   const auto pairs = static_cast<double>(n * m);
   RankTest test;
   double ties = 0;
+  const bool few = std::min(n, m) * blocks < fewest_normal && pairs <= largest_exact_product;
+  double doubled_sum = 0;
+  Chances doubled = {1};
   for (std::size_t block = 0; block < blocks; ++block) {
     const auto of_first = first.subspan(block * n, n);
     const auto of_second = second.subspan(block * m, m);
@@ -197,11 +233,15 @@ RankTest mann_whitney(std::span<const double> first, std::span<const double> sec
     all.insert(all.end(), of_second.begin(), of_second.end());
     const Ranks ranks = rank(all);
     const auto begin = ranks.of.begin() + static_cast<std::ptrdiff_t>(n);
-    test.statistic +=
-        std::accumulate(begin, ranks.of.end(), 0.0) - static_cast<double>(m * (m + 1)) / 2;
+    const double sum = std::accumulate(begin, ranks.of.end(), 0.0);
+    test.statistic += sum - static_cast<double>(m * (m + 1)) / 2;
     ties += ranks.ties;
+    doubled_sum += 2 * sum;
+    if (few) doubled = sum_chances(doubled, chosen_chances(ranks.of, m));
   }
-  if (ties == 0 && n * m * blocks <= largest_exact_product) {
+  if (ties > 0 && few) {
+    fill_tied(test, doubled, doubled_sum);
+  } else if (ties == 0 && n * m * blocks <= largest_exact_product) {
     fill_exact(test, *remembered(n, m, blocks));
   } else {
     const auto count = static_cast<double>(blocks);

@@ -132,6 +132,28 @@ TEST(Compare, ACaseThatHeadSkippedIsMissingWithTheReason) {
   EXPECT_THAT(verdict.reason, HasSubstr("no NCCL here"));
 }
 
+TEST(Compare, ACaseThatHeadSkipsInSomeRoundsOnlyIsMissingToo) {
+  Record skipped = timed(2, 0, "");
+  skipped.measurement = {};
+  skipped.skipped = "it did not start";
+  RecordFile head = cycles(10, 1000);
+  head.records.push_back(skipped);
+  const Verdict verdict = only(compare_files(cycles(10, 1000), head, {}, false));
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::missing);
+  EXPECT_EQ(verdict.reason, "in 1 of 11 rounds head skipped it: it did not start");
+  // What base skips as well says nothing of the change.
+  EXPECT_NE(only(compare_files(head, head, {}, false)).outcome, VerdictOutcome::missing);
+}
+
+TEST(CompareExact, TheFirstRecordMayHaveBeenSkipped) {
+  Record skipped = simulated("ring", 1, 1);
+  skipped.measurement = {};
+  skipped.skipped = "stopped";
+  const RecordFile base = file_of({skipped, simulated("ring", 1, 1)});
+  EXPECT_EQ(only(compare_files(base, file_of({simulated("ring", 1, 1)}), {}, false)).outcome,
+            VerdictOutcome::same);
+}
+
 TEST(CompareTimed, InterleavedRoundsShowASlowdownAndItsAbsence) {
   const Verdict slow =
       only(compare_files(cycles(10, 10'000), cycles(10, 12'000, 1), GateRule{}, false));

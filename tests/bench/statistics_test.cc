@@ -216,6 +216,23 @@ TEST(Statistics, InBlocksTheIntervalHoldsWhatIsNotRefutedForFewAndForMany) {
   }
 }
 
+TEST(Statistics, ASmallSampleWithEqualValuesShowsNoMoreThanItsPlacesAllow) {
+  // One value above twenty equal ones: the normal distribution would say less than 1e-5.
+  Values level(20, 100.0);
+  const RankTest above = mann_whitney(level, Values{101.0});
+  EXPECT_TRUE(above.exact);
+  EXPECT_NEAR(above.p_greater, 1.0 / 21, tolerance);
+  EXPECT_EQ(above.p_less, 1);
+  level[3] = level[9] = 101.0;
+  EXPECT_NEAR(mann_whitney(level, Values{101.0}).p_greater, 3.0 / 21, tolerance);
+  EXPECT_NEAR(mann_whitney(Values{100.0}, level).p_greater, 19.0 / 21, tolerance);
+  // Of the ten ways to choose two of {1, 1, 2, 2, 3}, two take the 3 and a 2.
+  EXPECT_NEAR(mann_whitney(Values{1, 1, 2}, Values{2, 3}).p_greater, 2.0 / 10, tolerance);
+  // In blocks the chances of independent choices multiply.
+  EXPECT_NEAR(mann_whitney(Values{1, 1, 5, 5}, Values{2, 2, 6, 6}, 2).p_greater, 1.0 / 36,
+              tolerance);
+}
+
 TEST(Statistics, FewValuesBoundNothingAndEqualOnesShowNothing) {
   const Values one = {1.0};
   EXPECT_TRUE(std::isinf(hodges_lehmann(one, one, 0.95).high));
