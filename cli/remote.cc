@@ -7,8 +7,10 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <sys/socket.h>
 
 #include "cli/terminal.h"
+#include "core/descriptor.h"
 #include "core/environment_variable.h"
 #include "core/error.h"
 #include "core/host_port.h"
@@ -85,6 +87,13 @@ LaunchFacts facts_of(const Settings& settings) {
   return facts;
 }
 
+/// Every address of this machine, of both kinds where there is IPv6: which kind leads to the
+/// meeting is not told by the name of a host.
+const char* every_address() {
+  const Descriptor ipv6(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  return ipv6.number() >= 0 ? "::" : "0.0.0.0";
+}
+
 /// The host at which to listen: as given, else the worker's own, else where the bootstrap is
 /// reached.
 std::string listening_host(const LaunchedWorker& worker, const Settings& settings) {
@@ -102,8 +111,7 @@ std::string listening_host(const LaunchedWorker& worker, const Settings& setting
     return parse_host_port("the own host", worker.hosts[static_cast<std::size_t>(worker.rank)])
         .host;
   }
-  if (!is_loopback(bootstrap)) return ipv6 ? "::" : "0.0.0.0";
-  return ipv6 ? "::1" : "127.0.0.1";
+  return is_loopback(bootstrap) ? bootstrap : every_address();
 }
 
 std::string text_of_file(const Settings& settings, const char* option) {

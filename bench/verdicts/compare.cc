@@ -23,10 +23,12 @@ bool has_figures(const Record& record) {
          (record.measurement.exact || !record.measurement.latency_ns.empty());
 }
 
-bool any_exact(const std::vector<Record>& rounds) {
-  return std::any_of(rounds.begin(), rounds.end(), [](const Record& record) {
+/// A round that was simulated, if any was.
+const Record* first_exact(const std::vector<Record>& rounds) {
+  const auto found = std::ranges::find_if(rounds, [](const Record& record) {
     return record.measurement.exact && record.skipped.empty();
   });
+  return found == rounds.end() ? nullptr : &*found;
 }
 
 Arm exact_arm(const Record& record) {
@@ -58,7 +60,7 @@ Arm timed_arm(const std::vector<Record>& rounds, const std::vector<Record>& fres
 
 std::optional<Arm> arm_of(const std::vector<Record>& rounds, const std::vector<Record>& fresh) {
   if (std::none_of(rounds.begin(), rounds.end(), has_figures)) return std::nullopt;
-  if (any_exact(rounds)) return exact_arm(*std::find_if(rounds.begin(), rounds.end(), has_figures));
+  if (const Record* exact = first_exact(rounds)) return exact_arm(*exact);
   return timed_arm(rounds, fresh);
 }
 
@@ -71,6 +73,9 @@ const Record* first_wrong(const std::vector<Record>& rounds) {
 std::ptrdiff_t skipped(const std::vector<Record>& rounds) {
   return std::ranges::count_if(rounds,
                                [](const Record& record) { return !record.skipped.empty(); });
+}
+double share_skipped(const std::vector<Record>& rounds) {
+  return static_cast<double>(skipped(rounds)) / static_cast<double>(rounds.size());
 }
 
 std::string absence(const std::vector<Record>& rounds, const char* arm) {
@@ -106,15 +111,21 @@ std::vector<ExactChange> exact_changes(const Record& base, const Record& head) {
   return changes;
 }
 
-void decide_exact(Verdict& verdict, const Record& base, const Record& head) {
-  verdict.changes = exact_changes(base, head);
+void decide_exact(Verdict& verdict, const Record* base, const Record* head) {
+  if (base == nullptr || head == nullptr) {
+    verdict.outcome = VerdictOutcome::changed;
+    verdict.reason = base == nullptr ? "measured in base, simulated in head"
+                                     : "simulated in base, measured in head";
+    return;
+  }
+  verdict.changes = exact_changes(*base, *head);
   if (verdict.changes.empty()) {
     verdict.outcome = VerdictOutcome::same;
     verdict.reason = "exactly equal";
     return;
   }
   const bool time_differs = verdict.changes.front().metric == "simulated time";
-  const bool longer = head.measurement.exact->time > base.measurement.exact->time;
+  const bool longer = head->measurement.exact->time > base->measurement.exact->time;
   verdict.outcome = !time_differs ? VerdictOutcome::changed
                     : longer      ? VerdictOutcome::slower
                                   : VerdictOutcome::faster;
@@ -154,7 +165,7 @@ Verdict pair_case(const Arms& arms, const std::string& key, const GateRule& rule
   Verdict verdict;
   verdict.point = (base.empty() ? head : base).front().point;
   verdict.name = case_name(verdict.point);
-  verdict.exact = any_exact(base) || any_exact(head);
+  verdict.exact = first_exact(base) != nullptr || first_exact(head) != nullptr;
   verdict.metric = verdict.exact ? "simulated time" : "lower quartile of a round";
   verdict.base = arm_of(base, arms.fresh_base.of(key));
   verdict.head = arm_of(head, arms.fresh_head.of(key));
@@ -170,7 +181,7 @@ Verdict pair_case(const Arms& arms, const std::string& key, const GateRule& rule
   if (!verdict.head) {
     verdict.outcome = VerdictOutcome::missing;
     verdict.reason = absence(head, "head");
-  } else if (skipped(head) > 0 && verdict.base && skipped(base) == 0) {
+  } else if (verdict.base && share_skipped(head) > 2 * share_skipped(base)) {
     // What works only now and then must not pass by the times at which it does.
     verdict.outcome = VerdictOutcome::missing;
     verdict.reason =
@@ -179,8 +190,7 @@ Verdict pair_case(const Arms& arms, const std::string& key, const GateRule& rule
     verdict.outcome = VerdictOutcome::added;
     verdict.reason = absence(base, "base");
   } else if (verdict.exact) {
-    decide_exact(verdict, *std::find_if(base.begin(), base.end(), has_figures),
-                 *std::find_if(head.begin(), head.end(), has_figures));
+    decide_exact(verdict, first_exact(base), first_exact(head));
   } else {
     estimate_timed(verdict, arms, key, rule, order);
   }

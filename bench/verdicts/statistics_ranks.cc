@@ -223,24 +223,22 @@ RankTest mann_whitney(std::span<const double> first, std::span<const double> sec
   const auto pairs = static_cast<double>(n * m);
   RankTest test;
   double ties = 0;
-  const bool few = std::min(n, m) * blocks < fewest_normal && pairs <= largest_exact_product;
-  double doubled_sum = 0;
-  Chances doubled = {1};
+  std::vector<Ranks> ranks;  // by block
   for (std::size_t block = 0; block < blocks; ++block) {
     const auto of_first = first.subspan(block * n, n);
     const auto of_second = second.subspan(block * m, m);
     std::vector<double> all(of_first.begin(), of_first.end());
     all.insert(all.end(), of_second.begin(), of_second.end());
-    const Ranks ranks = rank(all);
-    const auto begin = ranks.of.begin() + static_cast<std::ptrdiff_t>(n);
-    const double sum = std::accumulate(begin, ranks.of.end(), 0.0);
-    test.statistic += sum - static_cast<double>(m * (m + 1)) / 2;
-    ties += ranks.ties;
-    doubled_sum += 2 * sum;
-    if (few) doubled = sum_chances(doubled, chosen_chances(ranks.of, m));
+    ranks.push_back(rank(all));
+    const auto begin = ranks.back().of.begin() + static_cast<std::ptrdiff_t>(n);
+    test.statistic +=
+        std::accumulate(begin, ranks.back().of.end(), 0.0) - static_cast<double>(m * (m + 1)) / 2;
+    ties += ranks.back().ties;
   }
-  if (ties > 0 && few) {
-    fill_tied(test, doubled, doubled_sum);
+  if (ties > 0 && std::min(n, m) * blocks < fewest_normal && pairs <= largest_exact_product) {
+    Chances doubled = {1};
+    for (const Ranks& block : ranks) doubled = sum_chances(doubled, chosen_chances(block.of, m));
+    fill_tied(test, doubled, 2 * test.statistic + static_cast<double>(blocks * m * (m + 1)));
   } else if (ties == 0 && n * m * blocks <= largest_exact_product) {
     fill_exact(test, *remembered(n, m, blocks));
   } else {

@@ -44,7 +44,8 @@ class Asker {
     const auto element = static_cast<std::int64_t>(size_of(question_.type));
     const auto first = static_cast<double>(low.from.count);
     const auto last = static_cast<double>(high.from.count);
-    const Bytes middle{std::llround(std::sqrt(first * last)) / element * element};
+    const Bytes middle{std::max<std::int64_t>(
+        low.from.count + element, std::llround(std::sqrt(first * last)) / element * element)};
     if (is_same(low, high) || last / first <= precise_enough || middle <= low.from ||
         middle >= high.from) {
       append(high);

@@ -145,6 +145,16 @@ TEST(Compare, ACaseThatHeadSkipsInSomeRoundsOnlyIsMissingToo) {
   EXPECT_NE(only(compare_files(head, head, {}, false)).outcome, VerdictOutcome::missing);
 }
 
+TEST(CompareExact, WhatIsSimulatedInOneFileAndMeasuredInTheOtherIsChanged) {
+  Record measured = simulated("ring", 1, 1);
+  measured.measurement = timed(2, 1000, "").measurement;
+  const RecordFile base = file_of({measured});
+  const RecordFile head = file_of({simulated("ring", 1, 1)});
+  EXPECT_EQ(only(compare_files(base, head, {}, false)).reason,
+            "measured in base, simulated in head");
+  EXPECT_EQ(only(compare_files(head, base, {}, false)).outcome, VerdictOutcome::changed);
+}
+
 TEST(CompareExact, TheFirstRecordMayHaveBeenSkipped) {
   Record skipped = simulated("ring", 1, 1);
   skipped.measurement = {};

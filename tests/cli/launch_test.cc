@@ -156,7 +156,7 @@ TEST_F(LaunchTest, SaysWhyAWorkerDidNotStart) {
   outcome = launch({"--hosts", "127.0.0.1,user@127.0.0.2"}, quick);
   EXPECT_EQ(outcome.code, 5);
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("[rank 1] Permission denied (publickey)."),
-                                 HasSubstr("must work without a password")));
+                                 HasSubstr("without a password")));
   outcome = invoke(folder_, {"launch", "--ssh", "/no/such/ssh", "--hosts", "a", "--", "run"});
   EXPECT_EQ(outcome.code, 4);
   EXPECT_THAT(outcome.err, HasSubstr("cannot start /no/such/ssh"));

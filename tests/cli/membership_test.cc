@@ -29,6 +29,9 @@ Arguments operator+(Arguments left, const Arguments& right) {
   return left;
 }
 
+const Arguments mpirun = {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+                          "OMPI_MCA_rmaps_base_oversubscribe=1", "mpirun", "-n"};
+
 class MembershipTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -40,6 +43,30 @@ class MembershipTest : public testing::Test {
   std::future<CommandOutcome> start(const Variables& variables, const Arguments& further = {}) {
     return std::async(std::launch::async,
                       [=, this] { return invoke(folder_, small_run + further, variables); });
+  }
+
+  bool has_open_mpi() {
+    const CommandOutcome version = invoke_program(folder_, "mpirun", {"--version"});
+    return version.out.find("Open MPI") != std::string::npos;
+  }
+
+  bool may_have_namespaces() {
+    return invoke_program(folder_, "unshare", {"-Urum", "true"}).code == 0;
+  }
+
+  /// On a machine of this name, whose file of hosts has this text.
+  std::future<CommandOutcome> start_at(const std::string& name, const std::string& hosts,
+                                       const std::string& variable, const Arguments& further) {
+    folder_.write(name, hosts);
+    const std::string script =
+        "mount --bind " + name + " /etc/hosts && hostname " + name + " && exec \"$@\"";
+    return std::async(std::launch::async, [=, this] {
+      return invoke_program(
+          folder_, "unshare",
+          Arguments{"-Urum", "env", variable, "COLLBENCH_JOB_TOKEN=a secret of this test", "sh",
+                    "-c", script, "sh", COLLBENCH_BINARY} +
+              small_run + further);
+    });
   }
 
   /// What torchrun tells rank `rank`, on a port of this test.
@@ -135,14 +162,9 @@ TEST_F(MembershipTest, OptionsNameAMeetingInsteadOfAllHosts) {
 }
 
 TEST_F(MembershipTest, MpirunNeedsNoOtherFlag) {
-  const CommandOutcome version = invoke_program(folder_, "mpirun", {"--version"});
-  if (version.out.find("Open MPI") == std::string::npos) GTEST_SKIP() << "no Open MPI here";
-  const CommandOutcome outcome =
-      invoke_program(folder_, "env",
-                     Arguments{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-                               "OMPI_MCA_rmaps_base_oversubscribe=1", "mpirun", "-n", "4",
-                               "--bind-to", "none", COLLBENCH_BINARY} +
-                         small_run);
+  if (!has_open_mpi()) GTEST_SKIP() << "no Open MPI here";
+  const CommandOutcome outcome = invoke_program(
+      folder_, "env", mpirun + Arguments{"4", "--bind-to", "none", COLLBENCH_BINARY} + small_run);
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("workers=4"), HasSubstr("all results correct")));
   for (const char* rank : {"1", "2", "3"}) {
@@ -153,14 +175,11 @@ TEST_F(MembershipTest, MpirunNeedsNoOtherFlag) {
 
 // A library plays what it is asked for as one all-reduce of all ranks.
 TEST_F(MembershipTest, WhatABackEndCannotDoIsRefusedUnderMpirunToo) {
-  const CommandOutcome version = invoke_program(folder_, "mpirun", {"--version"});
-  if (version.out.find("Open MPI") == std::string::npos) GTEST_SKIP() << "no Open MPI here";
+  if (!has_open_mpi()) GTEST_SKIP() << "no Open MPI here";
   const auto refusal_of = [&](const Arguments& asked) {
     const CommandOutcome outcome = invoke_program(
         folder_, "env",
-        Arguments{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-                  "OMPI_MCA_rmaps_base_oversubscribe=1", "mpirun", "-n", "2", COLLBENCH_BINARY} +
-            small_run + Arguments{"--algo", "mpi"} + asked);
+        mpirun + Arguments{"2", COLLBENCH_BINARY} + small_run + Arguments{"--algo", "mpi"} + asked);
     EXPECT_EQ(outcome.code, 2) << outcome.err;
     EXPECT_EQ(outcome.out.find("in place"), std::string::npos) << outcome.out;
     return outcome.err;
@@ -171,33 +190,26 @@ TEST_F(MembershipTest, WhatABackEndCannotDoIsRefusedUnderMpirunToo) {
 }
 
 TEST_F(MembershipTest, RanksOfOneMachineShareItsMemoryBesideMpiAndMessages) {
-  const CommandOutcome version = invoke_program(folder_, "mpirun", {"--version"});
-  if (version.out.find("Open MPI") == std::string::npos) GTEST_SKIP() << "no Open MPI here";
+  if (!has_open_mpi()) GTEST_SKIP() << "no Open MPI here";
   const CommandOutcome with_mpi =
       invoke_program(folder_, COLLBENCH_BINARY, {"-A", "mpi", "-W", "2", "--dry-run"});
   if (with_mpi.code == 4) GTEST_SKIP() << with_mpi.err;
-  const Arguments mpirun = {"OMPI_ALLOW_RUN_AS_ROOT=1",
-                            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-                            "OMPI_MCA_rmaps_base_oversubscribe=1",
-                            "mpirun",
-                            "-n",
-                            "2",
-                            COLLBENCH_BINARY};
+  const Arguments of_two = mpirun + Arguments{"2", COLLBENCH_BINARY};
   const Arguments sizes = {"-b", "1K", "-e", "1K", "-n", "20", "--json", "-"};
   const CommandOutcome usual =
-      invoke_program(folder_, "env", mpirun + Arguments{"-A", "ring"} + sizes);
+      invoke_program(folder_, "env", of_two + Arguments{"-A", "ring"} + sizes);
   EXPECT_EQ(usual.code, 0) << usual.err;
   EXPECT_THAT(usual.out, AllOf(HasSubstr(R"("backend":"shm")"), HasSubstr(R"("isolate":true)")));
   const CommandOutcome mixed = invoke_program(
       folder_, "env",
-      mpirun + Arguments{"-A", "ring@shm,mpi,ring@grpc", "--skip-unavailable"} + sizes);
+      of_two + Arguments{"-A", "ring@shm,mpi,ring@grpc", "--skip-unavailable"} + sizes);
   EXPECT_EQ(mixed.code, 0) << mixed.err;
   for (const char* backend : {"shm", "mpi", "grpc"}) {
     EXPECT_THAT(mixed.out, HasSubstr("\"backend\":\"" + std::string(backend) + "\""));
   }
   EXPECT_THAT(mixed.out, Not(ContainsRegex("\"wrong_elements\":[1-9]")));
   const CommandOutcome once =
-      invoke_program(folder_, "env", mpirun + Arguments{"algos", "show", "ring"});
+      invoke_program(folder_, "env", of_two + Arguments{"algos", "show", "ring"});
   EXPECT_EQ(once.code, 0) << once.err;
   EXPECT_EQ(once.out, invoke(folder_, {"algos", "show", "ring"}).out);
 }
@@ -221,43 +233,39 @@ TEST_F(MembershipTest, ALostRankEndsTheOthersThatShareItsMemoryAtOnceAndByName) 
 
 TEST_F(MembershipTest, PodsOfAnIndexedJobFindEachOtherByTheirNames) {
   // A pod is a process with a host name and a file of hosts of its own.
-  folder_.write("hosts", "127.0.0.1 localhost\n127.0.0.2 job-0.service\n127.0.0.3 job-1.service\n");
+  const std::string hosts =
+      "127.0.0.1 localhost\n127.0.0.2 job-0.service\n127.0.0.3 job-1.service\n";
   const auto pod = [&](const std::string& index) {
-    folder_.write("hosts" + index, "127.0.0." + std::to_string(2 + std::stoi(index)) + " job-" +
-                                       index + ".service job-" + index + "\n" +
-                                       folder_.read("hosts"));
-    const std::string script =
-        "mount --bind hosts" + index + " /etc/hosts && hostname job-" + index + " && exec \"$@\"";
-    return std::async(std::launch::async, [=, this] {
-      return invoke_program(folder_, "unshare",
-                            Arguments{"-Urum", "env", "JOB_COMPLETION_INDEX=" + index,
-                                      "COLLBENCH_JOB_TOKEN=a secret of this test", "sh", "-c",
-                                      script, "sh", COLLBENCH_BINARY} +
-                                small_run + Arguments{"-W", "2"});
-    });
+    return start_at("job-" + index,
+                    "127.0.0." + std::to_string(2 + std::stoi(index)) + " job-" + index +
+                        ".service job-" + index + "\n" + hosts,
+                    "JOB_COMPLETION_INDEX=" + index, {"-W", "2"});
   };
-  if (invoke_program(folder_, "unshare", {"-Urum", "true"}).code != 0)
-    GTEST_SKIP() << "namespaces are not permitted here";
+  if (!may_have_namespaces()) GTEST_SKIP() << "namespaces are not permitted here";
   std::vector<std::future<CommandOutcome>> ranks;
   for (const char* index : {"0", "1"}) ranks.push_back(pod(index));
   expect_run(std::move(ranks), "Kubernetes");
 }
 
-TEST_F(MembershipTest, Ipv6WorksByHostsAndByMeeting) {
+TEST_F(MembershipTest, Ipv6WorksByHostsAndByAMeetingWithAName) {
+  const Arguments ports = free_addresses(3);
+  const std::string hosts = "[::1]:" + ports[0].substr(10) + ",[::1]:" + ports[1].substr(10);
   std::vector<std::future<CommandOutcome>> ranks;
-  for (const int rank : {0, 1}) ranks.push_back(start(torchrun(rank, 2, "::1")));
+  for (const char* rank : {"0", "1"})
+    ranks.push_back(start({}, {"--hosts", hosts, "--rank", rank}));
   const CommandOutcome zero = ranks[0].get();
   if (zero.err.find("cannot listen") != std::string::npos) GTEST_SKIP() << "no IPv6: " << zero.err;
   EXPECT_EQ(zero.code, 0) << zero.err;
   EXPECT_EQ(ranks[1].get().code, 0);
 
-  const Arguments ports = free_addresses(2);
-  const std::string hosts = "[::1]:" + ports[0].substr(10) + ",[::1]:" + ports[1].substr(10);
+  if (!may_have_namespaces()) GTEST_SKIP() << "namespaces are not permitted here";
   ranks.clear();
   for (const char* rank : {"0", "1"}) {
-    ranks.push_back(start({}, {"--hosts", hosts, "--rank", rank}));
+    ranks.push_back(
+        start_at(std::string("host") + rank, "127.0.0.1 localhost\n::1 alpha\n", "NO_COLOR=1",
+                 {"--meet", "alpha:" + ports[2].substr(10), "-W", "2", "--rank", rank}));
   }
-  expect_run(std::move(ranks), "--hosts");
+  expect_run(std::move(ranks), "--meet");
 }
 
 TEST_F(MembershipTest, AnInterfaceCanBeChosen) {

@@ -40,6 +40,17 @@ Answer ask_steps(const Question& question) {
 
 constexpr Policy steps{"steps", "", "", ask_steps};
 
+TEST(SizeRulesTest, VectorsOfAFewElementsHaveTheirOwnRules) {
+  first_change = 12;
+  second_change = 20;
+  Question question;
+  question.workers = 8;
+  const ScaleRules scale = size_rules(steps, question, Bytes{4}, Bytes{1024});
+  ASSERT_EQ(scale.rules.size(), 3u);
+  EXPECT_EQ(scale.rules[1].from, Bytes{12});
+  EXPECT_EQ(scale.rules[2].from, Bytes{20});
+}
+
 TEST(SizeRulesTest, GiveWhatThePolicyGivesButForThreePercentAroundItsChanges) {
   for (const auto& [first, second] :
        {std::pair{5000, 5'000'000}, {1024, 1028}, {1030, 70'000}, {999'999, 1'000'001}}) {

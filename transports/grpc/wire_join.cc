@@ -23,7 +23,7 @@ std::string host_of(const std::string& address) { return address.substr(0, addre
 
 // Of gRPC's "failed to connect to all addresses; last error: UNKNOWN: ipv4:...: Failed to connect
 // to remote host: REASON" only REASON: who was called is told beside it.
-std::string reason_in(const std::string& text) {
+std::string reason_in(const std::string& text, bool tls) {
   constexpr std::string_view before_reason[] = {"last error: ",
                                                 "Failed to connect to remote host: "};
   std::string reason = text;
@@ -32,7 +32,7 @@ std::string reason_in(const std::string& text) {
     if (found != std::string::npos) reason.erase(0, found + words.size());
   }
   reason = reason.substr(0, longest_trouble);
-  if (text.find("andshake") != std::string::npos) {
+  if (tls && text.find("andshake") != std::string::npos) {
     reason += "; all certificates must be valid, of one authority and bear the name that is called";
   }
   return reason;
@@ -167,7 +167,8 @@ std::string GrpcWire::missing() const {
     names += (names.empty() ? "" : ", ") + name_of(ranks[i]) + " at " + peer.address;
     if (is_silent(ranks[i])) names += " (it has come, but says nothing more)";
     if (peer.opened && !peer.arrived()) names += " (reached, but it has not reached this rank)";
-    if (!peer.opened && !peer.trouble.empty()) names += " (" + reason_in(peer.trouble) + ")";
+    if (!peer.opened && !peer.trouble.empty())
+      names += " (" + reason_in(peer.trouble, options_.tls.used()) + ")";
   }
   if (ranks.size() > most_named) {
     names += " and " + std::to_string(ranks.size() - most_named) + " more";

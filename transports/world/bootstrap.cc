@@ -40,14 +40,19 @@ class BootstrapPatience {
   void check(const std::string& missing) {
     bootstrap_.while_waiting();
     const auto now = Clock::now();
-    if (now >= end_) {
-      throw TransportError(fmt::format("rank {} waited {} for {} at the meeting {}",
-                                       bootstrap_.rank, to_string(bootstrap_.timeout), missing,
-                                       bootstrap_.address));
-    }
+    if (now >= end_) give_up(missing);
     if (now < next_word_) return;
     next_word_ = now + pause_;
     say(fmt::format("waiting for {} at {}", missing, bootstrap_.address));
+  }
+  [[noreturn]] void give_up(const std::string& missing) const {
+    throw TransportError(fmt::format("rank {} waited {} for {} at the meeting {}", bootstrap_.rank,
+                                     to_string(bootstrap_.timeout), missing, bootstrap_.address));
+  }
+  /// Whether others, which came a little earlier or later, may have given up by their own timeouts.
+  bool nearly_over() const {
+    return Clock::now() >=
+           end_ - std::chrono::duration_cast<Clock::duration>(bootstrap_.timeout / 4);
   }
   void say(const std::string& text) const {
     if (bootstrap_.on_waiting) bootstrap_.on_waiting(text);
@@ -146,7 +151,7 @@ class BootstrapHost {
       if (missing_ == 0 || Clock::now() - looked < between_looks) continue;
       looked = Clock::now();
       watch_guests();
-      const std::string absent = names_of(absent_ranks());
+      const std::string absent = absent_names();
       patience_.check(absent);
       if (looked - signed_at < between_signs) continue;
       signed_at = looked;
@@ -164,6 +169,10 @@ class BootstrapHost {
     return ranks;
   }
 
+  std::string absent_names() const {
+    return names_of(absent_ranks()) + (refused_.empty() ? "" : " (refused: " + refused_ + ")");
+  }
+
   void admit(Reception::Caller&& caller, const std::string& line) {
     const ReadGuest read = read_guest(line, bootstrap_.token, caller.number);
     if (!read.proved) {
@@ -175,6 +184,7 @@ class BootstrapHost {
                                   : fmt::format("a caller from {}: {}", caller.host, read.fault);
       caller.socket.send("- error " + why);
       if (++strangers_told_ <= most_named) patience_.say("refused " + why);
+      refused_ = why;
       return;
     }
     Guest guest{std::move(caller.socket), read.guest.number, "", "", caller.host};
@@ -204,8 +214,9 @@ class BootstrapHost {
       if (!guest.is_open() || !guest.readable(std::chrono::milliseconds(0))) continue;
       const bool lost = !guest.receive() || guest.received().size() > longest_hello;
       if (guest.take_line() == gone) {
+        if (patience_.nearly_over()) patience_.give_up(absent_names());
         throw TransportError(fmt::format("{} did not come to the meeting {}: rank {} has gone",
-                                         names_of(absent_ranks()), bootstrap_.address, r));
+                                         absent_names(), bootstrap_.address, r));
       }
       if (lost) throw TransportError(fmt::format("rank {} was lost at the start", r));
     }
@@ -239,6 +250,7 @@ class BootstrapHost {
   std::vector<Guest> guests_;  // by rank
   int missing_;
   std::size_t strangers_told_ = 0;
+  std::string refused_;  // why, of the last stranger
 };
 
 /// Another rank's side.

@@ -96,6 +96,13 @@ constexpr const char* remote_script =
     "<&3 >/dev/null 2>&1 & watcher=$!; "
     "wait \"$worker\"; code=$?; kill \"$watcher\" 2>/dev/null; exit \"$code\"";
 
+/// As ssh takes it: an IPv6 address without brackets.
+std::string ssh_destination(const std::string& host) {
+  std::string destination = host;
+  std::erase_if(destination, [](char c) { return c == '[' || c == ']'; });
+  return destination;
+}
+
 std::string address_of(const LaunchHost& host, int port) {
   return fmt::format("{}:{}", host.name.substr(host.name.rfind('@') + 1), port);
 }
@@ -189,8 +196,9 @@ class Launch {
   LaunchEnd end_of(const LaunchCommand& command, int code) const {
     const std::string identity = fmt::format("rank {} on {}", command.rank, command.host);
     if (code == 255) {
-      return {5, fmt::format("{}: '{}' failed; 'ssh {}' must work without a password", identity,
-                             plan_.ssh[0], command.host)};
+      return {
+          5, fmt::format("{}: '{}' failed; 'ssh {}' must find the host and work without a password",
+                         identity, plan_.ssh[0], ssh_destination(command.host))};
     }
     if (code == 126 || code == 127) {
       return {4, fmt::format("{}: there is no '{}' that can be run; --program says where it is",
@@ -280,7 +288,7 @@ std::vector<LaunchCommand> launch_commands(const LaunchPlan& plan) {
         fmt::format("exec sh -c {} sh {}", shell_quoted(remote_script), shell_quoted(plan.program));
     for (const std::string& word : words) line += " " + shell_quoted(word);
     line += fmt::format(" --hosts {} --rank {}", shell_quoted(addresses), command.rank);
-    command.words.push_back(command.host);
+    command.words.push_back(ssh_destination(command.host));
     command.words.push_back(line);
   }
   return commands;
