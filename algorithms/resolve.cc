@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -187,12 +188,22 @@ std::vector<SampledRound> sample_sends(const Schedule& schedule, int least) {
   const std::size_t run_step = std::max<std::size_t>(1, runs.size() / static_cast<unsigned>(least));
   std::vector<SampledRound> sampled;
   ResolvedRound round;
+  // From another place of each stretch: pipelined rounds and hosts repeat with periods of their
+  // own.
+  constexpr double golden = 0.6180339887498949;
+  const auto place_in = [](int stretch, auto length) {
+    const double part = stretch * golden;
+    return static_cast<decltype(length)>((part - std::floor(part)) * static_cast<double>(length));
+  };
   for (std::size_t i = 0; i < runs.size(); i += run_step) {
+    const std::size_t length = std::min(run_step, runs.size() - i);
+    const int chosen = runs[i + place_in(static_cast<int>(i / run_step), length)];
     const int end = i + run_step < runs.size() ? runs[i + run_step] : schedule.rounds();
     double sends = 0;
     int asked = 0;
     for (Rank r = 0; r < schedule.ranks(); r += rank_step, ++asked) {
-      resolve(schedule, r, runs[i], round);
+      resolve(schedule, r + place_in(asked, std::min(rank_step, schedule.ranks() - r)), chosen,
+              round);
       sends += static_cast<double>(round.sends().size());
     }
     sampled.push_back({sends * schedule.ranks() / asked, end - runs[i]});

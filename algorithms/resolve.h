@@ -75,8 +75,8 @@ struct SampledRound {
   double sends = 0;
   int rounds = 0;
 };
-/// Rounds of a schedule, the first of each run of alike ones, from evenly chosen runs and ranks, at
-/// least `least` of either where there are so many.
+/// Rounds of a schedule, the first of each run of alike ones, from runs and ranks that are spread
+/// over all, at least `least` of either where there are so many.
 std::vector<SampledRound> sample_sends(const Schedule& schedule, int least);
 
 }  // namespace collbench

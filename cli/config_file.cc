@@ -1,5 +1,7 @@
 // Configuration files of settings.
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -7,12 +9,18 @@
 #include "core/error.h"
 
 namespace collbench {
+namespace {
+
+// Options whose values have commas inside.
+constexpr std::array<std::string_view, 2> by_semicolon = {"topo", "groups"};
+
+}  // namespace
 
 std::vector<TomlSetting> parse_config(std::string_view text, const std::string& file) {
   const TomlTable root = TomlTable::parse(text, file);
   std::vector<TomlSetting> of_run;
-  if (root.has("run")) of_run = root.table("run").settings();
-  std::vector<TomlSetting> all = root.settings();
+  if (root.has("run")) of_run = root.table("run").settings(by_semicolon);
+  std::vector<TomlSetting> all = root.settings(by_semicolon);
   for (TomlSetting& setting : of_run) {
     const bool again = std::ranges::count(all, setting.key, &TomlSetting::key) > 0;
     require(!again, fmt::format("{}:{}: '{}' is given twice", file, setting.line, setting.key));

@@ -12,7 +12,9 @@
 namespace collbench {
 
 Outcome simulate_fluid(const Scenario& scenario);
-Outcome simulate_quotient(const Scenario& scenario);
+/// Throws LittleSymmetry (simulator/refinement.h) if of ranks, links and pairs more than this share
+/// differ from all others.
+Outcome simulate_quotient(const Scenario& scenario, double most_classes = 1);
 Outcome simulate_model(const Scenario& scenario);
 Outcome simulate_simgrid(const Scenario& scenario);
 

@@ -166,7 +166,7 @@ std::vector<Seconds> ends_of_positions(const Symmetry& symmetry, const FlowRepor
 
 }  // namespace
 
-Outcome simulate_quotient(const Scenario& scenario) {
+Outcome simulate_quotient(const Scenario& scenario, double most_classes) {
   require(!scenario.real_data, "engine quotient moves sizes only; simgrid moves real data");
   require(scenario.trace_limit == 0,
           "engine quotient plays classes of ranks and keeps no trace of "
@@ -175,7 +175,7 @@ Outcome simulate_quotient(const Scenario& scenario) {
           "engine quotient knows one route of each pair; engine fluid plays messages that are "
           "spread over several ways");
   const auto ranks = rank_program(scenario);
-  const Symmetry symmetry(*ranks);
+  const Symmetry symmetry(*ranks, most_classes);
   require_matched(*ranks, scenario.schedule);
   ClassProgram classes(*ranks, symmetry);
   const FlowReport played =

@@ -118,9 +118,10 @@ class Refiner {
     for (int c = 0; c < partition_.count(); ++c) enqueue(c);
   }
 
-  const ColourClasses& run() {
+  const ColourClasses& run(int most) {
     while (!waiting_.empty()) {
       leave_if_stopped();
+      if (partition_.count() > most) throw LittleSymmetry();
       const int splitter = waiting_.front();
       waiting_.pop_front();
       is_waiting_[splitter] = false;
@@ -224,9 +225,9 @@ Adjacency adjacency(int vertices, std::span<const std::int32_t> a,
 }
 
 Classes equitable_partition(std::span<const std::int32_t> colours,
-                            std::span<const Adjacency> kinds_of_edges) {
+                            std::span<const Adjacency> kinds_of_edges, int most) {
   Refiner refiner(colours, kinds_of_edges);
-  const ColourClasses& partition = refiner.run();
+  const ColourClasses& partition = refiner.run(most);
   Classes classes;
   classes.class_of.resize(colours.size());
   std::vector<std::int32_t> number(static_cast<std::size_t>(partition.count()), -1);

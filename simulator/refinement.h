@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -34,7 +36,12 @@ struct Classes {
 /// The coarsest equitable partition that is finer than the colours, which are numbers from 0 on.
 /// Time is edges times the logarithm of vertices: a class that was split off is only looked at
 /// again if it is the smaller part (Hopcroft 1971; Cardon, Crochemore 1982).
+///
+/// Throws LittleSymmetry as soon as there are more than `most` classes.
 Classes equitable_partition(std::span<const std::int32_t> colours,
-                            std::span<const Adjacency> kinds_of_edges);
+                            std::span<const Adjacency> kinds_of_edges,
+                            int most = std::numeric_limits<int>::max());
+
+class LittleSymmetry : public std::exception {};
 
 }  // namespace collbench

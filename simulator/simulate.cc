@@ -7,12 +7,16 @@
 
 #include "algorithms/resolve.h"
 #include "simulator/engines.h"
+#include "simulator/refinement.h"
 
 namespace collbench {
 namespace {
 
 // Fluid plays so many in less than a second.
 constexpr double few_messages = 2e6;
+// And so many in a minute or two; of those that hardly have symmetries quotient takes longer.
+constexpr double playable_messages = 2e7;
+constexpr double most_classes = 0.125;
 
 double estimated_messages(const Schedule& schedule) {
   double messages = 0;
@@ -52,6 +56,7 @@ std::string remark(const Scenario& scenario, Engine engine) {
 struct Pick {
   Engine engine;
   std::string why;
+  bool or_fluid = false;  // where hardly any ranks and links behave alike
 };
 
 Pick pick(const Scenario& scenario) {
@@ -70,7 +75,8 @@ Pick pick(const Scenario& scenario) {
   return {Engine::quotient,
           fmt::format("about {:.3g} messages, too many to play each; ranks and links that behave "
                       "alike are played once, which is as exact",
-                      messages)};
+                      messages),
+          messages <= playable_messages};
 }
 
 Outcome run(const Scenario& scenario, Engine engine) {
@@ -92,9 +98,17 @@ Outcome run(const Scenario& scenario, Engine engine) {
 
 Outcome simulate(const Scenario& scenario, Engine engine) {
   check(scenario);
-  const Pick picked = engine == Engine::automatic ? pick(scenario) : Pick{engine, ""};
+  Pick picked = engine == Engine::automatic ? pick(scenario) : Pick{engine, ""};
+  Outcome outcome;
+  try {
+    outcome =
+        picked.or_fluid ? simulate_quotient(scenario, most_classes) : run(scenario, picked.engine);
+  } catch (const LittleSymmetry&) {
+    picked = {Engine::fluid,
+              "hardly any ranks and links behave alike, so that each message is played"};
+    outcome = simulate_fluid(scenario);
+  }
   const std::string remarked = remark(scenario, picked.engine);
-  Outcome outcome = run(scenario, picked.engine);
   outcome.why = picked.why;
   if (!remarked.empty()) outcome.why += (picked.why.empty() ? "" : "; ") + remarked;
   return outcome;

@@ -63,7 +63,7 @@ class Survey {
     out_.first_pair_.push_back(static_cast<std::int32_t>(out_.pairs_.size()));
   }
 
-  void refine() {
+  void refine(double most) {
     std::vector<std::int32_t> colours = std::move(position_colour_);
     const std::int32_t after_positions = position_chain_size();
     RealNumbering capacity;
@@ -73,7 +73,8 @@ class Survey {
     pair_colour_ = {};
     const std::array<Adjacency, 3> edges{ends(&Symmetry::Pair::from), ends(&Symmetry::Pair::to),
                                          crossings()};
-    out_.classes_ = equitable_partition(colours, edges);
+    const double most_classes = most * static_cast<double>(colours.size());
+    out_.classes_ = equitable_partition(colours, edges, static_cast<int>(most_classes));
     count_classes();
   }
 
@@ -210,10 +211,10 @@ class Survey {
   PairNumbering pair_chain_;
 };
 
-Symmetry::Symmetry(Program& program) {
+Symmetry::Symmetry(Program& program, double most) {
   Survey survey(program, *this);
   survey.collect();
-  survey.refine();
+  survey.refine(most);
 }
 
 }  // namespace collbench

@@ -24,8 +24,9 @@ class Symmetry {
   };
 
   /// Asks `program` for the turns of all positions, once for every distinct pattern of rounds.
-  /// Requires that links of a path are crossed once. Throws what the program throws.
-  explicit Symmetry(Program& program);
+  /// Requires that links of a path are crossed once. Throws what the program throws, and
+  /// LittleSymmetry if more than `most` of the positions, links and pairs differ, as a share.
+  explicit Symmetry(Program& program, double most = 1);
 
   int positions() const { return positions_; }
   int links() const { return links_; }

@@ -266,7 +266,7 @@ std::vector<std::pair<std::string, TomlTable>> TomlTable::named_tables() const {
   return tables;
 }
 
-std::vector<TomlSetting> TomlTable::settings() const {
+std::vector<TomlSetting> TomlTable::settings(std::span<const std::string_view> by_semicolon) const {
   std::vector<TomlSetting> settings;
   for (const auto& [name, node] : *place_->table) {
     const std::string key(name.str());
@@ -276,8 +276,9 @@ std::vector<TomlSetting> TomlTable::settings() const {
     }
     TomlSetting setting{key, "", line_of(node)};
     if (const toml::array* list = node.as_array()) {
+      const char* const between = std::ranges::count(by_semicolon, key) > 0 ? ";" : ",";
       for (const toml::node& item : *list) {
-        setting.value += (setting.value.empty() ? "" : ",") + place_->as_option(key, item);
+        setting.value += (setting.value.empty() ? "" : between) + place_->as_option(key, item);
       }
     } else {
       setting.value = place_->as_option(key, node);

@@ -18,7 +18,7 @@ namespace collbench {
 /// A key whose value is written as on a command line.
 struct TomlSetting {
   std::string key;
-  std::string value;  // a text without quotes; the items of a list joined by commas
+  std::string value;  // a text without quotes; the items of a list joined
   int line = 0;
 };
 
@@ -50,7 +50,7 @@ class TomlTable {
 
   /// All keys in the order of the file, but the tables that were asked for. Throws InvalidArgument
   /// for other tables.
-  std::vector<TomlSetting> settings() const;
+  std::vector<TomlSetting> settings(std::span<const std::string_view> by_semicolon = {}) const;
 
   /// Throws InvalidArgument for the first key that was never asked for, with the nearest one.
   void finish() const;

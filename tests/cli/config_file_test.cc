@@ -36,6 +36,14 @@ TEST(ParseConfigTest, ReadsStringsNumbersSwitchesAndArrays) {
   EXPECT_EQ(entries[3].value, "a \"b\" # c");
 }
 
+TEST(ParseConfigTest, ListsOfNetworksAndGroupsStayApart) {
+  const auto entries = parse_config(
+      "topo = [\"star:2,10Gbps,5us\", \"dgx-h100\"]\ngroups = [\"0-3\", \"4-7\"]\n", "my.toml");
+  ASSERT_THAT(entries, SizeIs(2));
+  EXPECT_EQ(entries[0].value, "star:2,10Gbps,5us;dgx-h100");
+  EXPECT_EQ(entries[1].value, "0-3;4-7");
+}
+
 TEST(ParseConfigTest, ReadsAnEmptyFile) {
   EXPECT_THAT(parse_config("", "my.toml"), SizeIs(0));
   EXPECT_THAT(parse_config("\n\n# nothing\n", "my.toml"), SizeIs(0));

@@ -107,6 +107,8 @@ TEST(EquitablePartition, KeepsACycleWholeAndSplitsAPathByDistanceFromItsEnds) {
   const Adjacency path = adjacency(7, std::span(from).first(6), std::span(to).first(6));
   EXPECT_EQ(equitable_partition(colours, {&path, 1}).class_of,
             (std::vector<std::int32_t>{0, 1, 2, 3, 2, 1, 0}));
+  EXPECT_EQ(equitable_partition(colours, {&path, 1}, 4).count(), 4);
+  EXPECT_THROW(equitable_partition(colours, {&path, 1}, 3), LittleSymmetry);
 }
 
 }  // namespace

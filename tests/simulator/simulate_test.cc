@@ -27,6 +27,13 @@ TEST(Simulate, ManyMessagesArePlayedByClasses) {
   EXPECT_EQ(outcome.messages, 2LL * 4095 * 4096);
 }
 
+TEST(Simulate, ManyMessagesOfRanksThatDifferArePlayedOneByOne) {
+  // Ranges of chunks that go round the end tell the ranks of `circulant` apart.
+  const Outcome outcome = simulate(plain_scenario("circulant", 65536, 1 << 26, plain_star(65536)));
+  EXPECT_EQ(outcome.engine, Engine::fluid);
+  EXPECT_EQ(outcome.why, "hardly any ranks and links behave alike, so that each message is played");
+}
+
 TEST(Simulate, ChunksOfDifferentSizesAreSaidToTellRoundsApart) {
   Scenario scenario = plain_scenario("ring", 16, 1000, plain_star(16));
   scenario.equal_chunks = false;
