@@ -5,101 +5,63 @@
 
 using collbench::CallInScope;
 using collbench::MpiHandle;
+using collbench::MpiOp;
 using collbench::ProfiledKind;
 using collbench::Profiler;
 
-// Expressions in `recorded` see the parameters.
-#define COLLBENCH_COLLECTIVE(name, parameters, arguments, recorded)                          \
+// What is recorded sees the parameters.
+#define COLLBENCH_COLLECTIVE(name, parameters, arguments, ...)                               \
   extern "C" int MPI_##name parameters {                                                     \
     static const auto real = collbench::mpi_function<decltype(&PMPI_##name)>("PMPI_" #name); \
-    const CallInScope call recorded;                                                         \
+    const CallInScope call(__VA_ARGS__);                                                     \
     return real arguments;                                                                   \
   }
+#define COLLBENCH_LIST(...) __VA_ARGS__
+// The call that blocks and `later`, which returns a request.
+#define COLLBENCH_BOTH(name, later, parameters, arguments, kind, vector, op)                     \
+  COLLBENCH_COLLECTIVE(name, parameters, arguments, ProfiledKind::kind, (MpiHandle)comm, vector, \
+                       op)                                                                       \
+  COLLBENCH_COLLECTIVE(later, (COLLBENCH_LIST parameters, MPI_Request * request),                \
+                       (COLLBENCH_LIST arguments, request), ProfiledKind::kind, (MpiHandle)comm, \
+                       vector, op, true)
+#define COLLBENCH_ONE \
+  { count, nullptr, (MpiHandle)type }
+#define COLLBENCH_EACH \
+  { 0, counts, (MpiHandle)type }
 #define COLLBENCH_OP Profiler::op_of((MpiHandle)op)
 
-COLLBENCH_COLLECTIVE(Allreduce,
-                     (const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
-                      MPI_Comm comm),
-                     (send, receive, count, type, op, comm),
-                     (ProfiledKind::all_reduce, (MpiHandle)comm, {count, nullptr, (MpiHandle)type},
-                      COLLBENCH_OP))
-COLLBENCH_COLLECTIVE(Iallreduce,
-                     (const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
-                      MPI_Comm comm, MPI_Request* request),
-                     (send, receive, count, type, op, comm, request),
-                     (ProfiledKind::all_reduce, (MpiHandle)comm, {count, nullptr, (MpiHandle)type},
-                      COLLBENCH_OP, true))
-COLLBENCH_COLLECTIVE(Reduce,
-                     (const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
-                      int root, MPI_Comm comm),
-                     (send, receive, count, type, op, root, comm),
-                     (ProfiledKind::reduce, (MpiHandle)comm, {count, nullptr, (MpiHandle)type},
-                      COLLBENCH_OP))
-COLLBENCH_COLLECTIVE(Ireduce,
-                     (const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
-                      int root, MPI_Comm comm, MPI_Request* request),
-                     (send, receive, count, type, op, root, comm, request),
-                     (ProfiledKind::reduce, (MpiHandle)comm, {count, nullptr, (MpiHandle)type},
-                      COLLBENCH_OP, true))
-COLLBENCH_COLLECTIVE(Reduce_scatter,
-                     (const void* send, void* receive, const int* counts, MPI_Datatype type,
-                      MPI_Op op, MPI_Comm comm),
-                     (send, receive, counts, type, op, comm),
-                     (ProfiledKind::reduce_scatter, (MpiHandle)comm, {0, counts, (MpiHandle)type},
-                      COLLBENCH_OP))
-COLLBENCH_COLLECTIVE(Ireduce_scatter,
-                     (const void* send, void* receive, const int* counts, MPI_Datatype type,
-                      MPI_Op op, MPI_Comm comm, MPI_Request* request),
-                     (send, receive, counts, type, op, comm, request),
-                     (ProfiledKind::reduce_scatter, (MpiHandle)comm, {0, counts, (MpiHandle)type},
-                      COLLBENCH_OP, true))
-COLLBENCH_COLLECTIVE(Reduce_scatter_block,
-                     (const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
-                      MPI_Comm comm),
-                     (send, receive, count, type, op, comm),
-                     (ProfiledKind::reduce_scatter, (MpiHandle)comm,
-                      {count, nullptr, (MpiHandle)type}, COLLBENCH_OP))
-COLLBENCH_COLLECTIVE(Ireduce_scatter_block,
-                     (const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
-                      MPI_Comm comm, MPI_Request* request),
-                     (send, receive, count, type, op, comm, request),
-                     (ProfiledKind::reduce_scatter, (MpiHandle)comm,
-                      {count, nullptr, (MpiHandle)type}, COLLBENCH_OP, true))
+COLLBENCH_BOTH(Allreduce, Iallreduce,
+               (const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
+                MPI_Comm comm),
+               (send, receive, count, type, op, comm), all_reduce, COLLBENCH_ONE, COLLBENCH_OP)
+COLLBENCH_BOTH(Reduce, Ireduce,
+               (const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root,
+                MPI_Comm comm),
+               (send, receive, count, type, op, root, comm), reduce, COLLBENCH_ONE, COLLBENCH_OP)
+COLLBENCH_BOTH(Reduce_scatter, Ireduce_scatter,
+               (const void* send, void* receive, const int* counts, MPI_Datatype type, MPI_Op op,
+                MPI_Comm comm),
+               (send, receive, counts, type, op, comm), reduce_scatter, COLLBENCH_EACH,
+               COLLBENCH_OP)
+COLLBENCH_BOTH(Reduce_scatter_block, Ireduce_scatter_block,
+               (const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
+                MPI_Comm comm),
+               (send, receive, count, type, op, comm), reduce_scatter, COLLBENCH_ONE, COLLBENCH_OP)
 
 // The receiving side says what there is: the sending one may be MPI_IN_PLACE.
-COLLBENCH_COLLECTIVE(Allgather,
-                     (const void* send, int sent, MPI_Datatype sent_type, void* receive, int count,
-                      MPI_Datatype type, MPI_Comm comm),
-                     (send, sent, sent_type, receive, count, type, comm),
-                     (ProfiledKind::all_gather, (MpiHandle)comm, {count, nullptr, (MpiHandle)type}))
-COLLBENCH_COLLECTIVE(Iallgather,
-                     (const void* send, int sent, MPI_Datatype sent_type, void* receive, int count,
-                      MPI_Datatype type, MPI_Comm comm, MPI_Request* request),
-                     (send, sent, sent_type, receive, count, type, comm, request),
-                     (ProfiledKind::all_gather, (MpiHandle)comm, {count, nullptr, (MpiHandle)type},
-                      collbench::MpiOp::none, true))
-COLLBENCH_COLLECTIVE(Allgatherv,
-                     (const void* send, int sent, MPI_Datatype sent_type, void* receive,
-                      const int* counts, const int* places, MPI_Datatype type, MPI_Comm comm),
-                     (send, sent, sent_type, receive, counts, places, type, comm),
-                     (ProfiledKind::all_gather, (MpiHandle)comm, {0, counts, (MpiHandle)type}))
-COLLBENCH_COLLECTIVE(Iallgatherv,
-                     (const void* send, int sent, MPI_Datatype sent_type, void* receive,
-                      const int* counts, const int* places, MPI_Datatype type, MPI_Comm comm,
-                      MPI_Request* request),
-                     (send, sent, sent_type, receive, counts, places, type, comm, request),
-                     (ProfiledKind::all_gather, (MpiHandle)comm, {0, counts, (MpiHandle)type},
-                      collbench::MpiOp::none, true))
-COLLBENCH_COLLECTIVE(Bcast, (void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm),
-                     (buffer, count, type, root, comm),
-                     (ProfiledKind::broadcast, (MpiHandle)comm, {count, nullptr, (MpiHandle)type}))
-COLLBENCH_COLLECTIVE(Ibcast,
-                     (void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm,
-                      MPI_Request* request),
-                     (buffer, count, type, root, comm, request),
-                     (ProfiledKind::broadcast, (MpiHandle)comm, {count, nullptr, (MpiHandle)type},
-                      collbench::MpiOp::none, true))
-COLLBENCH_COLLECTIVE(Barrier, (MPI_Comm comm), (comm), (ProfiledKind::barrier, (MpiHandle)comm, {}))
+COLLBENCH_BOTH(Allgather, Iallgather,
+               (const void* send, int sent, MPI_Datatype sent_type, void* receive, int count,
+                MPI_Datatype type, MPI_Comm comm),
+               (send, sent, sent_type, receive, count, type, comm), all_gather, COLLBENCH_ONE,
+               MpiOp::none)
+COLLBENCH_BOTH(Allgatherv, Iallgatherv,
+               (const void* send, int sent, MPI_Datatype sent_type, void* receive,
+                const int* counts, const int* places, MPI_Datatype type, MPI_Comm comm),
+               (send, sent, sent_type, receive, counts, places, type, comm), all_gather,
+               COLLBENCH_EACH, MpiOp::none)
+COLLBENCH_BOTH(Bcast, Ibcast, (void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm),
+               (buffer, count, type, root, comm), broadcast, COLLBENCH_ONE, MpiOp::none)
+COLLBENCH_COLLECTIVE(Barrier, (MPI_Comm comm), (comm), ProfiledKind::barrier, (MpiHandle)comm, {})
 
 extern "C" int MPI_Init(int* count, char*** words) {
   static const auto real = collbench::mpi_function<decltype(&PMPI_Init)>("PMPI_Init");

@@ -73,91 +73,46 @@ void name_communicator(Buffer parent, Buffer made, Buffer error) {
   COLLBENCH_F08(lower, parameters, arguments, before, after)                   \
   COLLBENCH_UPPER(upper, parameters, arguments, before, after)
 #define COLLBENCH_RECORDED(...) const CallInScope call(__VA_ARGS__)
+#define COLLBENCH_LIST(...) __VA_ARGS__
+// The call that blocks, and the one of MPI_I... that returns a request.
+#define COLLBENCH_BOTH(lower, upper, parameters, arguments, kind, vector, op)             \
+  COLLBENCH_BINDINGS(mpi_##lower, MPI_##upper, (COLLBENCH_LIST parameters, Out error),    \
+                     (COLLBENCH_LIST arguments, error),                                   \
+                     COLLBENCH_RECORDED(ProfiledKind::kind, comm_of(comm), vector, op), ) \
+  COLLBENCH_BINDINGS(mpi_i##lower, MPI_I##upper,                                          \
+                     (COLLBENCH_LIST parameters, Out request, Out error),                 \
+                     (COLLBENCH_LIST arguments, request, error),                          \
+                     COLLBENCH_RECORDED(ProfiledKind::kind, comm_of(comm), vector, op, true), )
 
 namespace collbench {
 
-COLLBENCH_BINDINGS(mpi_allreduce, MPI_ALLREDUCE,
-                   (Buffer send, Buffer receive, Int count, Int type, Int op, Int comm, Out error),
-                   (send, receive, count, type, op, comm, error),
-                   COLLBENCH_RECORDED(ProfiledKind::all_reduce, comm_of(comm), one(count, type),
-                                      op_of(op)), )
-COLLBENCH_BINDINGS(mpi_iallreduce, MPI_IALLREDUCE,
-                   (Buffer send, Buffer receive, Int count, Int type, Int op, Int comm, Out request,
-                    Out error),
-                   (send, receive, count, type, op, comm, request, error),
-                   COLLBENCH_RECORDED(ProfiledKind::all_reduce, comm_of(comm), one(count, type),
-                                      op_of(op), true), )
-COLLBENCH_BINDINGS(mpi_reduce, MPI_REDUCE,
-                   (Buffer send, Buffer receive, Int count, Int type, Int op, Int root, Int comm,
-                    Out error),
-                   (send, receive, count, type, op, root, comm, error),
-                   COLLBENCH_RECORDED(ProfiledKind::reduce, comm_of(comm), one(count, type),
-                                      op_of(op)), )
-COLLBENCH_BINDINGS(mpi_ireduce, MPI_IREDUCE,
-                   (Buffer send, Buffer receive, Int count, Int type, Int op, Int root, Int comm,
-                    Out request, Out error),
-                   (send, receive, count, type, op, root, comm, request, error),
-                   COLLBENCH_RECORDED(ProfiledKind::reduce, comm_of(comm), one(count, type),
-                                      op_of(op), true), )
-COLLBENCH_BINDINGS(mpi_reduce_scatter, MPI_REDUCE_SCATTER,
-                   (Buffer send, Buffer receive, Int counts, Int type, Int op, Int comm, Out error),
-                   (send, receive, counts, type, op, comm, error),
-                   COLLBENCH_RECORDED(ProfiledKind::reduce_scatter, comm_of(comm),
-                                      each(counts, type), op_of(op)), )
-COLLBENCH_BINDINGS(mpi_ireduce_scatter, MPI_IREDUCE_SCATTER,
-                   (Buffer send, Buffer receive, Int counts, Int type, Int op, Int comm,
-                    Out request, Out error),
-                   (send, receive, counts, type, op, comm, request, error),
-                   COLLBENCH_RECORDED(ProfiledKind::reduce_scatter, comm_of(comm),
-                                      each(counts, type), op_of(op), true), )
-COLLBENCH_BINDINGS(mpi_reduce_scatter_block, MPI_REDUCE_SCATTER_BLOCK,
-                   (Buffer send, Buffer receive, Int count, Int type, Int op, Int comm, Out error),
-                   (send, receive, count, type, op, comm, error),
-                   COLLBENCH_RECORDED(ProfiledKind::reduce_scatter, comm_of(comm), one(count, type),
-                                      op_of(op)), )
-COLLBENCH_BINDINGS(mpi_ireduce_scatter_block, MPI_IREDUCE_SCATTER_BLOCK,
-                   (Buffer send, Buffer receive, Int count, Int type, Int op, Int comm, Out request,
-                    Out error),
-                   (send, receive, count, type, op, comm, request, error),
-                   COLLBENCH_RECORDED(ProfiledKind::reduce_scatter, comm_of(comm), one(count, type),
-                                      op_of(op), true), )
-}  // namespace collbench
+COLLBENCH_BOTH(allreduce, ALLREDUCE,
+               (Buffer send, Buffer receive, Int count, Int type, Int op, Int comm),
+               (send, receive, count, type, op, comm), all_reduce, one(count, type), op_of(op))
+COLLBENCH_BOTH(reduce, REDUCE,
+               (Buffer send, Buffer receive, Int count, Int type, Int op, Int root, Int comm),
+               (send, receive, count, type, op, root, comm), reduce, one(count, type), op_of(op))
+COLLBENCH_BOTH(reduce_scatter, REDUCE_SCATTER,
+               (Buffer send, Buffer receive, Int counts, Int type, Int op, Int comm),
+               (send, receive, counts, type, op, comm), reduce_scatter, each(counts, type),
+               op_of(op))
+COLLBENCH_BOTH(reduce_scatter_block, REDUCE_SCATTER_BLOCK,
+               (Buffer send, Buffer receive, Int count, Int type, Int op, Int comm),
+               (send, receive, count, type, op, comm), reduce_scatter, one(count, type), op_of(op))
 
 // The receiving side says what there is: the sending one may be MPI_IN_PLACE.
-namespace collbench {
-
-COLLBENCH_BINDINGS(mpi_allgather, MPI_ALLGATHER,
-                   (Buffer send, Int sent, Int sent_type, Buffer receive, Int count, Int type,
-                    Int comm, Out error),
-                   (send, sent, sent_type, receive, count, type, comm, error),
-                   COLLBENCH_RECORDED(ProfiledKind::all_gather, comm_of(comm), one(count, type)), )
-COLLBENCH_BINDINGS(mpi_iallgather, MPI_IALLGATHER,
-                   (Buffer send, Int sent, Int sent_type, Buffer receive, Int count, Int type,
-                    Int comm, Out request, Out error),
-                   (send, sent, sent_type, receive, count, type, comm, request, error),
-                   COLLBENCH_RECORDED(ProfiledKind::all_gather, comm_of(comm), one(count, type),
-                                      MpiOp::none, true), )
-COLLBENCH_BINDINGS(mpi_allgatherv, MPI_ALLGATHERV,
-                   (Buffer send, Int sent, Int sent_type, Buffer receive, Int counts, Int places,
-                    Int type, Int comm, Out error),
-                   (send, sent, sent_type, receive, counts, places, type, comm, error),
-                   COLLBENCH_RECORDED(ProfiledKind::all_gather, comm_of(comm),
-                                      each(counts, type)), )
-COLLBENCH_BINDINGS(mpi_iallgatherv, MPI_IALLGATHERV,
-                   (Buffer send, Int sent, Int sent_type, Buffer receive, Int counts, Int places,
-                    Int type, Int comm, Out request, Out error),
-                   (send, sent, sent_type, receive, counts, places, type, comm, request, error),
-                   COLLBENCH_RECORDED(ProfiledKind::all_gather, comm_of(comm), each(counts, type),
-                                      MpiOp::none, true), )
-COLLBENCH_BINDINGS(mpi_bcast, MPI_BCAST,
-                   (Buffer buffer, Int count, Int type, Int root, Int comm, Out error),
-                   (buffer, count, type, root, comm, error),
-                   COLLBENCH_RECORDED(ProfiledKind::broadcast, comm_of(comm), one(count, type)), )
-COLLBENCH_BINDINGS(mpi_ibcast, MPI_IBCAST,
-                   (Buffer buffer, Int count, Int type, Int root, Int comm, Out request, Out error),
-                   (buffer, count, type, root, comm, request, error),
-                   COLLBENCH_RECORDED(ProfiledKind::broadcast, comm_of(comm), one(count, type),
-                                      MpiOp::none, true), )
+COLLBENCH_BOTH(allgather, ALLGATHER,
+               (Buffer send, Int sent, Int sent_type, Buffer receive, Int count, Int type,
+                Int comm),
+               (send, sent, sent_type, receive, count, type, comm), all_gather, one(count, type),
+               MpiOp::none)
+COLLBENCH_BOTH(allgatherv, ALLGATHERV,
+               (Buffer send, Int sent, Int sent_type, Buffer receive, Int counts, Int places,
+                Int type, Int comm),
+               (send, sent, sent_type, receive, counts, places, type, comm), all_gather,
+               each(counts, type), MpiOp::none)
+COLLBENCH_BOTH(bcast, BCAST, (Buffer buffer, Int count, Int type, Int root, Int comm),
+               (buffer, count, type, root, comm), broadcast, one(count, type), MpiOp::none)
 COLLBENCH_BINDINGS(mpi_barrier, MPI_BARRIER, (Int comm, Out error), (comm, error),
                    COLLBENCH_RECORDED(ProfiledKind::barrier, comm_of(comm), {}), )
 COLLBENCH_BINDINGS(mpi_init, MPI_INIT, (Out error), (error), , Profiler::instance().begin())
@@ -169,42 +124,36 @@ COLLBENCH_BINDINGS(mpi_finalize, MPI_FINALIZE, (Out error), (error),
 }  // namespace collbench
 
 // Only timed, or makers of communicators: all arguments are addresses.
-#define COLLBENCH_3_PARAMETERS (Buffer a, Buffer b, Buffer c)
-#define COLLBENCH_3_ARGUMENTS (a, b, c)
-#define COLLBENCH_4_PARAMETERS (Buffer a, Buffer b, Buffer c, Buffer d)
-#define COLLBENCH_4_ARGUMENTS (a, b, c, d)
-#define COLLBENCH_5_PARAMETERS (Buffer a, Buffer b, Buffer c, Buffer d, Buffer e)
-#define COLLBENCH_5_ARGUMENTS (a, b, c, d, e)
-#define COLLBENCH_6_PARAMETERS (Buffer a, Buffer b, Buffer c, Buffer d, Buffer e, Buffer f)
-#define COLLBENCH_6_ARGUMENTS (a, b, c, d, e, f)
-#define COLLBENCH_7_PARAMETERS \
-  (Buffer a, Buffer b, Buffer c, Buffer d, Buffer e, Buffer f, Buffer g)
-#define COLLBENCH_7_ARGUMENTS (a, b, c, d, e, f, g)
-#define COLLBENCH_8_PARAMETERS \
-  (Buffer a, Buffer b, Buffer c, Buffer d, Buffer e, Buffer f, Buffer g, Buffer h)
-#define COLLBENCH_8_ARGUMENTS (a, b, c, d, e, f, g, h)
-#define COLLBENCH_9_PARAMETERS \
-  (Buffer a, Buffer b, Buffer c, Buffer d, Buffer e, Buffer f, Buffer g, Buffer h, Buffer i)
-#define COLLBENCH_9_ARGUMENTS (a, b, c, d, e, f, g, h, i)
-#define COLLBENCH_10_PARAMETERS                                                              \
-  (Buffer a, Buffer b, Buffer c, Buffer d, Buffer e, Buffer f, Buffer g, Buffer h, Buffer i, \
-   Buffer j)
-#define COLLBENCH_10_ARGUMENTS (a, b, c, d, e, f, g, h, i, j)
-#define COLLBENCH_11_PARAMETERS                                                              \
-  (Buffer a, Buffer b, Buffer c, Buffer d, Buffer e, Buffer f, Buffer g, Buffer h, Buffer i, \
-   Buffer j, Buffer k)
-#define COLLBENCH_11_ARGUMENTS (a, b, c, d, e, f, g, h, i, j, k)
-#define COLLBENCH_13_PARAMETERS                                                              \
-  (Buffer a, Buffer b, Buffer c, Buffer d, Buffer e, Buffer f, Buffer g, Buffer h, Buffer i, \
-   Buffer j, Buffer k, Buffer l, Buffer m)
-#define COLLBENCH_13_ARGUMENTS (a, b, c, d, e, f, g, h, i, j, k, l, m)
-#define COLLBENCH_TIMED(lower, upper, count)                                                      \
-  COLLBENCH_BINDINGS(lower, upper, COLLBENCH_##count##_PARAMETERS, COLLBENCH_##count##_ARGUMENTS, \
-                     const CallInScope call, )
+#define COLLBENCH_3_PARAMETERS Buffer a, Buffer b, Buffer c
+#define COLLBENCH_4_PARAMETERS COLLBENCH_3_PARAMETERS, Buffer d
+#define COLLBENCH_5_PARAMETERS COLLBENCH_4_PARAMETERS, Buffer e
+#define COLLBENCH_6_PARAMETERS COLLBENCH_5_PARAMETERS, Buffer f
+#define COLLBENCH_7_PARAMETERS COLLBENCH_6_PARAMETERS, Buffer g
+#define COLLBENCH_8_PARAMETERS COLLBENCH_7_PARAMETERS, Buffer h
+#define COLLBENCH_9_PARAMETERS COLLBENCH_8_PARAMETERS, Buffer i
+#define COLLBENCH_10_PARAMETERS COLLBENCH_9_PARAMETERS, Buffer j
+#define COLLBENCH_11_PARAMETERS COLLBENCH_10_PARAMETERS, Buffer k
+#define COLLBENCH_12_PARAMETERS COLLBENCH_11_PARAMETERS, Buffer l
+#define COLLBENCH_13_PARAMETERS COLLBENCH_12_PARAMETERS, Buffer m
+#define COLLBENCH_3_ARGUMENTS a, b, c
+#define COLLBENCH_4_ARGUMENTS COLLBENCH_3_ARGUMENTS, d
+#define COLLBENCH_5_ARGUMENTS COLLBENCH_4_ARGUMENTS, e
+#define COLLBENCH_6_ARGUMENTS COLLBENCH_5_ARGUMENTS, f
+#define COLLBENCH_7_ARGUMENTS COLLBENCH_6_ARGUMENTS, g
+#define COLLBENCH_8_ARGUMENTS COLLBENCH_7_ARGUMENTS, h
+#define COLLBENCH_9_ARGUMENTS COLLBENCH_8_ARGUMENTS, i
+#define COLLBENCH_10_ARGUMENTS COLLBENCH_9_ARGUMENTS, j
+#define COLLBENCH_11_ARGUMENTS COLLBENCH_10_ARGUMENTS, k
+#define COLLBENCH_12_ARGUMENTS COLLBENCH_11_ARGUMENTS, l
+#define COLLBENCH_13_ARGUMENTS COLLBENCH_12_ARGUMENTS, m
+#define COLLBENCH_TIMED(lower, upper, count)                         \
+  COLLBENCH_BINDINGS(lower, upper, (COLLBENCH_##count##_PARAMETERS), \
+                     (COLLBENCH_##count##_ARGUMENTS), const CallInScope call, )
 // Of the communicator `a`; `comm` and `error` are the last two.
-#define COLLBENCH_MAKER(lower, upper, count, comm, error)                                         \
-  COLLBENCH_BINDINGS(lower, upper, COLLBENCH_##count##_PARAMETERS, COLLBENCH_##count##_ARGUMENTS, \
-                     const CallInScope call, name_communicator(a, comm, error))
+#define COLLBENCH_MAKER(lower, upper, count, comm, error)                     \
+  COLLBENCH_BINDINGS(lower, upper, (COLLBENCH_##count##_PARAMETERS),          \
+                     (COLLBENCH_##count##_ARGUMENTS), const CallInScope call, \
+                     name_communicator(a, comm, error))
 
 namespace collbench {
 
@@ -241,10 +190,6 @@ COLLBENCH_TIMED(mpi_neighbor_alltoall, MPI_NEIGHBOR_ALLTOALL, 8)
 COLLBENCH_TIMED(mpi_neighbor_alltoallv, MPI_NEIGHBOR_ALLTOALLV, 10)
 COLLBENCH_TIMED(mpi_win_fence, MPI_WIN_FENCE, 3)
 COLLBENCH_TIMED(mpi_win_unlock, MPI_WIN_UNLOCK, 3)
-
-}  // namespace collbench
-
-namespace collbench {
 
 COLLBENCH_MAKER(mpi_comm_dup, MPI_COMM_DUP, 3, b, c)
 COLLBENCH_MAKER(mpi_comm_dup_with_info, MPI_COMM_DUP_WITH_INFO, 4, c, d)
