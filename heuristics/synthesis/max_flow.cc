@@ -73,38 +73,32 @@ Amount MaxFlow<Amount>::solve(int source, int sink, Amount enough) {
 }
 
 template <class Amount>
-std::vector<bool> MaxFlow<Amount>::reached_from(int source) const {
-  std::vector<bool> reached(first_.size(), false);
-  std::vector<int> stack{source};
-  reached[source] = true;
+std::vector<bool> MaxFlow<Amount>::met_from(int start, int partner) const {
+  std::vector<bool> met(first_.size(), false);
+  std::vector<int> stack{start};
+  met[start] = true;
   while (!stack.empty()) {
     const int vertex = stack.back();
     stack.pop_back();
     for (int half = first_[vertex]; half >= 0; half = halves_[half].next) {
       const int to = halves_[half].to;
-      if (residual_[half] <= 0 || reached[to]) continue;
-      reached[to] = true;
+      if (residual_[half ^ partner] <= 0 || met[to]) continue;
+      met[to] = true;
       stack.push_back(to);
     }
   }
-  return reached;
+  return met;
+}
+
+template <class Amount>
+std::vector<bool> MaxFlow<Amount>::reached_from(int source) const {
+  return met_from(source, 0);
 }
 
 template <class Amount>
 std::vector<bool> MaxFlow<Amount>::not_leading_to(int sink) const {
-  std::vector<bool> apart(first_.size(), true);
-  std::vector<int> stack{sink};
-  apart[sink] = false;
-  while (!stack.empty()) {
-    const int vertex = stack.back();
-    stack.pop_back();
-    for (int half = first_[vertex]; half >= 0; half = halves_[half].next) {
-      const int from = halves_[half].to;  // its arc to `vertex` is the half's partner
-      if (residual_[half ^ 1] <= 0 || !apart[from]) continue;
-      apart[from] = false;
-      stack.push_back(from);
-    }
-  }
+  std::vector<bool> apart = met_from(sink, 1);
+  apart.flip();
   return apart;
 }
 

@@ -3,8 +3,6 @@
 // Dinic 1970: blocking flows along shortest paths, O(V^2 E) at worst and far less on networks.
 #pragma once
 
-#include <cstdint>
-#include <span>
 #include <vector>
 
 #include "heuristics/synthesis/capacity_graph.h"
@@ -36,6 +34,8 @@ class MaxFlow {
  private:
   bool find_levels(int source, int sink);
   Amount push(int vertex, int sink, Amount limit);
+  /// What a walk over halves with room meets; with `partner` 1, over those whose partner has room.
+  std::vector<bool> met_from(int start, int partner) const;
 
   struct Half {  // arc i is half 2i, its reverse 2i + 1
     int to;

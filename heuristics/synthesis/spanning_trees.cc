@@ -1,10 +1,6 @@
 #include "heuristics/synthesis/spanning_trees.h"
 
 #include <algorithm>
-#include <cassert>
-#include <cmath>
-#include <limits>
-#include <utility>
 
 namespace collbench {
 namespace {
@@ -30,22 +26,25 @@ std::vector<int> cycles_of(const std::vector<Rank>& parents, int& count) {
   return cycle;
 }
 
+/// The rank that a walk from `start` meets last; `from` is where it met each.
+Rank farthest(const std::vector<std::vector<Rank>>& neighbours, Rank start,
+              std::vector<Rank>& from) {
+  std::vector<Rank> order{start};
+  from[start] = -1;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    for (const Rank next : neighbours[order[i]]) {
+      if (next == from[order[i]]) continue;
+      from[next] = order[i];
+      order.push_back(next);
+    }
+  }
+  return order.back();
+}
+
 /// The middle of a longest path; of two `wanted`, if it is one.
 Rank center_of(const std::vector<std::vector<Rank>>& neighbours, Rank wanted) {
   std::vector<Rank> from(neighbours.size());
-  const auto farthest = [&](Rank start) {
-    std::vector<Rank> order{start};
-    from[start] = -1;
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      for (const Rank next : neighbours[order[i]]) {
-        if (next == from[order[i]]) continue;
-        from[next] = order[i];
-        order.push_back(next);
-      }
-    }
-    return order.back();
-  };
-  const Rank end = farthest(farthest(0));
+  const Rank end = farthest(neighbours, farthest(neighbours, 0, from), from);
   std::vector<Rank> path;
   for (Rank v = end; v >= 0; v = from[v]) path.push_back(v);
   const bool is_other = path.size() % 2 == 0 && path[path.size() / 2 - 1] == wanted;
@@ -109,14 +108,7 @@ PairCosts both_ways(PairCosts costs) {
 std::vector<Rank> rooted_in_the_middle(const std::vector<std::vector<Rank>>& neighbours,
                                        Rank wanted) {
   std::vector<Rank> parents(neighbours.size(), -1);
-  std::vector<Rank> order{center_of(neighbours, wanted)};
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    for (const Rank next : neighbours[order[i]]) {
-      if (next == parents[order[i]]) continue;
-      parents[next] = order[i];
-      order.push_back(next);
-    }
-  }
+  farthest(neighbours, center_of(neighbours, wanted), parents);
   return parents;
 }
 
