@@ -72,12 +72,10 @@ void note(const char* name, int count, MPI_Datatype type) {
 // What Open MPI calls its functions, and what `note` calls them.
 const std::string prefix = "ompi_coll_base_allreduce_intra_";
 
-using Plain = int (*)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm, void*);
-using Segmented = int (*)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm, void*, unsigned);
-
-template <typename Function, typename... More>
+template <typename... More>
 int pass_on(const char* name, const void* in, void* out, int count, MPI_Datatype type, MPI_Op op,
             MPI_Comm comm, void* module, More... more) {
+  using Function = int (*)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm, void*, More...);
   note(name, count, type);
   const auto call = reinterpret_cast<Function>(dlsym(RTLD_NEXT, (prefix + name).c_str()));
   return call(in, out, count, type, op, comm, module, more...);
@@ -85,35 +83,22 @@ int pass_on(const char* name, const void* in, void* out, int count, MPI_Datatype
 
 }  // namespace
 
-extern "C" {
-int ompi_coll_base_allreduce_intra_basic_linear(const void* in, void* out, int count,
-                                                MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-                                                void* module) {
-  return pass_on<Plain>("basic_linear", in, out, count, type, op, comm, module);
-}
-int ompi_coll_base_allreduce_intra_nonoverlapping(const void* in, void* out, int count,
-                                                  MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-                                                  void* module) {
-  return pass_on<Plain>("nonoverlapping", in, out, count, type, op, comm, module);
-}
-int ompi_coll_base_allreduce_intra_recursivedoubling(const void* in, void* out, int count,
-                                                     MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-                                                     void* module) {
-  return pass_on<Plain>("recursivedoubling", in, out, count, type, op, comm, module);
-}
-int ompi_coll_base_allreduce_intra_ring(const void* in, void* out, int count, MPI_Datatype type,
-                                        MPI_Op op, MPI_Comm comm, void* module) {
-  return pass_on<Plain>("ring", in, out, count, type, op, comm, module);
-}
-int ompi_coll_base_allreduce_intra_redscat_allgather(const void* in, void* out, int count,
-                                                     MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-                                                     void* module) {
-  return pass_on<Plain>("redscat_allgather", in, out, count, type, op, comm, module);
-}
-int ompi_coll_base_allreduce_intra_ring_segmented(const void* in, void* out, int count,
-                                                  MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-                                                  void* module, unsigned segment) {
-  return pass_on<Segmented>("ring_segmented", in, out, count, type, op, comm, module, segment);
-}
+#define PLAIN(name)                                                                          \
+  extern "C" int ompi_coll_base_allreduce_intra_##name(const void* in, void* out, int count, \
+                                                       MPI_Datatype type, MPI_Op op,         \
+                                                       MPI_Comm comm, void* module) {        \
+    return pass_on(#name, in, out, count, type, op, comm, module);                           \
+  }
+PLAIN(basic_linear)
+PLAIN(nonoverlapping)
+PLAIN(recursivedoubling)
+PLAIN(ring)
+PLAIN(redscat_allgather)
+
+extern "C" int ompi_coll_base_allreduce_intra_ring_segmented(const void* in, void* out, int count,
+                                                             MPI_Datatype type, MPI_Op op,
+                                                             MPI_Comm comm, void* module,
+                                                             unsigned segment) {
+  return pass_on("ring_segmented", in, out, count, type, op, comm, module, segment);
 }
 #endif

@@ -53,35 +53,23 @@ std::string played_name(const MpiAlgorithm& algorithm) {
 }  // namespace collbench
 
 // __func__ of a C function is its symbol.
-extern "C" {
-int ompi_coll_base_allreduce_intra_basic_linear(const void* in, void* out, int count,
-                                                MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-                                                void* module) {
-  return collbench::pass_on("linear", __func__, in, out, count, type, op, comm, module);
-}
-int ompi_coll_base_allreduce_intra_nonoverlapping(const void* in, void* out, int count,
-                                                  MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-                                                  void* module) {
-  return collbench::pass_on("nonoverlapping", __func__, in, out, count, type, op, comm, module);
-}
-int ompi_coll_base_allreduce_intra_recursivedoubling(const void* in, void* out, int count,
-                                                     MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-                                                     void* module) {
-  return collbench::pass_on("recursive-doubling", __func__, in, out, count, type, op, comm, module);
-}
-int ompi_coll_base_allreduce_intra_ring(const void* in, void* out, int count, MPI_Datatype type,
-                                        MPI_Op op, MPI_Comm comm, void* module) {
-  return collbench::pass_on("ring", __func__, in, out, count, type, op, comm, module);
-}
-int ompi_coll_base_allreduce_intra_redscat_allgather(const void* in, void* out, int count,
-                                                     MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-                                                     void* module) {
-  return collbench::pass_on("rabenseifner", __func__, in, out, count, type, op, comm, module);
-}
-int ompi_coll_base_allreduce_intra_ring_segmented(const void* in, void* out, int count,
-                                                  MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-                                                  void* module, unsigned segment) {
+#define COLLBENCH_WATCHED(function, name)                                                        \
+  extern "C" int ompi_coll_base_allreduce_intra_##function(const void* in, void* out, int count, \
+                                                           MPI_Datatype type, MPI_Op op,         \
+                                                           MPI_Comm comm, void* module) {        \
+    return collbench::pass_on(name, __func__, in, out, count, type, op, comm, module);           \
+  }
+
+COLLBENCH_WATCHED(basic_linear, "linear")
+COLLBENCH_WATCHED(nonoverlapping, "nonoverlapping")
+COLLBENCH_WATCHED(recursivedoubling, "recursive-doubling")
+COLLBENCH_WATCHED(ring, "ring")
+COLLBENCH_WATCHED(redscat_allgather, "rabenseifner")
+
+extern "C" int ompi_coll_base_allreduce_intra_ring_segmented(const void* in, void* out, int count,
+                                                             MPI_Datatype type, MPI_Op op,
+                                                             MPI_Comm comm, void* module,
+                                                             unsigned segment) {
   return collbench::pass_on("segmented-ring", __func__, in, out, count, type, op, comm, module,
                             segment);
-}
 }
