@@ -149,16 +149,12 @@ int ab(const Settings& settings) {
   return show_comparison(std::move(comparison), settings);
 }
 
-std::span<const OptionRow> ab_option_rows() {
-  static const std::vector<OptionRow> rows = concatenated({ab_rows, gate_option_rows()});
-  return rows;
-}
-
 }  // namespace
 
 void add_ab(CLI::App& app, Action& action) {
-  add_command(app, "ab", "measure two builds in turn and say whether one is slower",
-              ab_option_rows(), action, ab);
+  static const std::vector<OptionRow> rows = concatenated({ab_rows, gate_option_rows()});
+  add_command(app, "ab", "measure two builds in turn and say whether one is slower", rows, action,
+              ab);
 }
 
 }  // namespace collbench

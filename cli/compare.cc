@@ -35,16 +35,12 @@ int compare(const Settings& settings) {
   return show_comparison(std::move(comparison), settings);
 }
 
-std::span<const OptionRow> compare_option_rows() {
-  static const std::vector<OptionRow> rows = concatenated({compare_rows, gate_option_rows()});
-  return rows;
-}
-
 }  // namespace
 
 void add_compare(CLI::App& app, Action& action) {
-  add_command(app, "compare", "compare two files of records: what is slower, what faster",
-              compare_option_rows(), action, compare);
+  static const std::vector<OptionRow> rows = concatenated({compare_rows, gate_option_rows()});
+  add_command(app, "compare", "compare two files of records: what is slower, what faster", rows,
+              action, compare);
 }
 
 }  // namespace collbench

@@ -12,11 +12,6 @@ constexpr OptionRow logs_rows[] = {
      Presence::required},
 };
 
-std::span<const OptionRow> logs_option_rows() {
-  static const std::vector<OptionRow> rows = concatenated({logs_rows, job_report_rows()});
-  return rows;
-}
-
 int logs(const Settings& settings) {
   JobLog job = read_job(settings.words("FILE"));
   require_content(job);
@@ -26,8 +21,9 @@ int logs(const Settings& settings) {
 }  // namespace
 
 void add_logs(CLI::App& app, Action& action) {
+  static const std::vector<OptionRow> rows = concatenated({logs_rows, job_report_rows()});
   add_command(app, "logs", "read a job's logs: is the network slow, or a rank late, and which",
-              logs_option_rows(), action, logs);
+              rows, action, logs);
 }
 
 }  // namespace collbench

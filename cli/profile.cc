@@ -49,11 +49,6 @@ constexpr OptionRow profile_rows[] = {
      "room for so many calls of each process, 40 bytes each; the latest are kept"},
 };
 
-std::span<const OptionRow> profile_option_rows() {
-  static const std::vector<OptionRow> rows = concatenated({profile_rows, job_report_rows()});
-  return rows;
-}
-
 /// Beside the command as it is built, or where it is installed.
 fs::path library_path() {
   const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
@@ -224,8 +219,9 @@ int profile(const Settings& settings) {
 }  // namespace
 
 void add_profile(CLI::App& app, Action& action) {
-  add_command(app, "profile", "run an MPI program and say what its collectives wait for",
-              profile_option_rows(), action, profile);
+  static const std::vector<OptionRow> rows = concatenated({profile_rows, job_report_rows()});
+  add_command(app, "profile", "run an MPI program and say what its collectives wait for", rows,
+              action, profile);
 }
 
 }  // namespace collbench
