@@ -16,8 +16,10 @@ std::string proof(std::string_view token, ConnectionUse use, const GrpcIdentity&
   return proof_of(token, {part, identity.rank, 0, identity.ranks, identity.number, ""});
 }
 
-// The words of our header's line; none if there is no such line.
-std::vector<std::string> header_words(std::string_view text) {
+// The words of our header's line in what begins like `start`; none if it is not whole or has no
+// such line.
+std::vector<std::string> header_words(std::string_view text, std::string_view start) {
+  if (!text.starts_with(start) || !text.ends_with(preamble_names::end)) return {};
   const std::string name = std::string("\r\n") + preamble_names::header + ": ";
   const std::size_t at = text.find(name);
   if (at == std::string_view::npos) return {};
@@ -34,10 +36,7 @@ std::string preamble_value(ConnectionUse use, const GrpcIdentity& identity,
 }
 
 std::optional<Preamble> read_preamble(std::string_view text) {
-  if (!text.starts_with(preamble_names::start) || !text.ends_with(preamble_names::end)) {
-    return std::nullopt;
-  }
-  const std::vector<std::string> words = header_words(text);
+  const std::vector<std::string> words = header_words(text, preamble_names::start);
   if (words.size() != 5) return std::nullopt;
   Preamble preamble;
   preamble.identity = {small_integer_in(words[1]).value_or(-1),
@@ -69,10 +68,7 @@ std::string elements_answer(const std::string& number, const std::string& proof)
 }
 
 std::optional<ElementsAnswer> read_elements_answer(std::string_view text) {
-  if (!text.starts_with(preamble_names::granted) || !text.ends_with(preamble_names::end)) {
-    return std::nullopt;
-  }
-  const std::vector<std::string> words = header_words(text);
+  const std::vector<std::string> words = header_words(text, preamble_names::granted);
   if (words.size() != 2 || !is_greeting_number(words[0])) return std::nullopt;
   return ElementsAnswer{words[0], words[1]};
 }
