@@ -27,6 +27,12 @@ std::size_t utf8_length(std::string_view text) {
   return std::all_of(further.begin(), further.end(), is_further) ? length : 1;
 }
 
+// U+202A to U+202E and U+2066 to U+2069, after which text is shown in another order than it has.
+bool turns_direction(std::string_view character) {
+  return character.size() == 3 && ((character >= "\u202a" && character <= "\u202e") ||
+                                   (character >= "\u2066" && character <= "\u2069"));
+}
+
 }  // namespace
 
 std::string printable(std::string_view text) {
@@ -36,7 +42,7 @@ std::string printable(std::string_view text) {
     const auto last = static_cast<unsigned char>(text[at + length - 1]);
     // U+0080 to U+009F are two bytes of UTF-8, or one where a terminal does not speak that.
     const bool is_high = last >= 0x80 && last < 0xa0 && (length == 1 || text[at] == '\xc2');
-    if (is_control(text[at]) || is_high) {
+    if (is_control(text[at]) || is_high || turns_direction(text.substr(at, length))) {
       for (const char c : text.substr(at, length)) {
         shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
       }

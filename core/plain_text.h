@@ -9,8 +9,8 @@
 
 namespace collbench {
 
-/// `text` with control characters, those from U+0080 too, as \xNN, but line ends and tabs kept: a
-/// terminal must show a wrong value and not obey it.
+/// `text` with control characters, those from U+0080 and those that turn the direction of writing
+/// too, as \xNN, but line ends and tabs kept: a terminal must show a wrong value and not obey it.
 std::string printable(std::string_view text);
 
 /// `text`, as of a log, without colours and other commands to a terminal.

@@ -61,6 +61,7 @@ std::string escaped_for_markdown(std::string_view text) {
   for (const char c : text) {
     if (std::string_view("\\|*_`<>[]#").find(c) != std::string_view::npos) out += '\\';
     out += c == '\n' ? ' ' : c;
+    if (c == '@') out += "<!-- -->";  // forges send a word to a person named behind it
   }
   return out;
 }

@@ -18,6 +18,8 @@ TEST(PrintableTest, ShowsControlCharactersAndKeepsTheRest) {
   EXPECT_EQ(printable("\x1b]0;x\x07 a\tb\n\x7f"), "\\x1b]0;x\\x07 a\tb\n\\x7f");
   EXPECT_EQ(printable(std::string_view("\0", 1)), "\\x00");
   EXPECT_EQ(printable("1.5 µs, ś, 漢, 😀"), "1.5 µs, ś, 漢, 😀");
+  EXPECT_EQ(printable("a\u202eb\u2069"), "a\\xe2\\x80\\xaeb\\xe2\\x81\\xa9");
+  EXPECT_EQ(printable("\u2030\u2065"), "\u2030\u2065");
   EXPECT_EQ(printable("\xc2\x9b"
                       "31m\x9b"
                       "1m\xc2\xa0\xf5l"),
