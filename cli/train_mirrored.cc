@@ -44,12 +44,13 @@ int train_as_one_of(JoinedWorld& workers, const std::string& source, const Setti
   together(workers.rendezvous(), [&] {
     plan = plan_of(settings);
     algorithm = gradient_algorithm(settings);
-    world.emplace(workers, settings.count("replicas", 1, 512));
+    plan.replicas = settings.count("replicas", 1, 512);
+    world.emplace(workers, plan.replicas);
     per_replica_batch(plan.global_batch, world->ranks());
     session.emplace(settings, plan, chief);
     samples = samples_of(settings, plan);
-    session->use(samples.train);
     check(plan, samples.train, world->ranks());
+    session->use(samples.train, world->ranks());
     require(plan.state_sharding == StateSharding::none || world->ranks() == workers.ranks(),
             fmt::format("{} divides among workers of one replica each: leave out {}",
                         settings.label("sharding"), settings.label("replicas")));
@@ -161,24 +162,24 @@ void require_threads_only(const Settings& settings) {
   }
 }
 
-/// Trains `workers` replicas, on `cores` if there are any, with all that the options ask for beside
-/// it, and reports. Returns the exit code.
+/// Trains the plan's replicas, on `cores` if there are any, with all that the options ask for
+/// beside it, and reports. Returns the exit code.
 int train_threads(const Settings& settings, const TrainingPlan& plan, const Backend& backend,
-                  int workers, const std::string& algorithm, const std::vector<int>& cores) {
+                  const std::string& algorithm, const std::vector<int>& cores) {
   require(
       !settings.given("trace"),
       fmt::format("{} follows one process: add --backend {}, or simulate a step with --workload "
                   "and --topo",
                   settings.label("trace"), remote_backend().name));
-  per_replica_batch(plan.global_batch, workers);
+  per_replica_batch(plan.global_batch, plan.replicas);
   TrainSession session(settings, plan, true);
-  const Samples samples = session.prepare(workers);
+  const Samples samples = session.prepare();
   ReplicaHooks hooks = session.hooks();
   if (!cores.empty()) {
     hooks.on_thread = [&cores](Rank rank) { pin_to_core(rank, cores); };
   }
-  const auto reports = train_mirrored(plan, workers, algorithm, samples.train, samples.held_out,
-                                      hooks, backend.name);
+  const auto reports = train_mirrored(plan, plan.replicas, algorithm, samples.train,
+                                      samples.held_out, hooks, backend.name);
   const int code = session.finish(reports[0], 0);
   report_training(settings, plan, samples,
                   {plan.central ? "reduce to one device, broadcast" : algorithm, backend.name},
@@ -187,14 +188,15 @@ int train_threads(const Settings& settings, const TrainingPlan& plan, const Back
 }
 
 /// The same, or in processes where --backend says so.
-int train_replicas(const Settings& settings, const TrainingPlan& plan, int workers,
+int train_replicas(const Settings& settings, TrainingPlan plan, int workers,
                    const std::string& algorithm, const std::vector<int>& cores) {
+  plan.replicas = workers;
   if (const Backend* const backend = backend_of_threads(settings, workers)) {
     require_threads_only(settings);
     require(!plan.central || backend->plays_schedules,
             fmt::format("{}: central-storage sums by schedules of ours, and {} plays none",
                         settings.label("backend"), backend->name));
-    return train_threads(settings, plan, *backend, workers, algorithm, cores);
+    return train_threads(settings, plan, *backend, algorithm, cores);
   }
   require(!plan.central && !plan.mean_before_sum && cores.empty(),
           fmt::format("{}: only the mirrored strategies run in processes, without --devices",
@@ -211,8 +213,9 @@ int train_only_worker(const Settings& settings, const Backend& backend) {
                       settings.label("workers"), settings.text("workers")));
   std::cerr << "collbench: nothing names other workers (TF_CONFIG, a launcher, --hosts): this is "
                "the only one\n";
-  return train_threads(settings, plan_of(settings), backend, settings.count("replicas", 1, 512),
-                       gradient_algorithm(settings), {});
+  TrainingPlan plan = plan_of(settings);
+  plan.replicas = settings.count("replicas", 1, 512);
+  return train_threads(settings, plan, backend, gradient_algorithm(settings), {});
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ int train_server_threads(const Settings& settings) {
   const auto servers = settings.count("servers", 1, 512);
   require_backend(settings, usual_backend(), "threads of parameter-server");
   TrainSession session(settings, plan, true);
-  const Samples samples = session.prepare(plan.replicas);
+  const Samples samples = session.prepare();
   ServerReport report = train_parameter_server(plan, workers, servers, samples.train,
                                                samples.held_out, session.hooks());
   return report_servers(settings, plan, usual_backend(), samples, session, report);
@@ -122,7 +122,7 @@ std::vector<NamedValue> agreed_values(const Settings& settings, const TrainingPl
 int run_chief(const Settings& settings, const Task& task) {
   const TrainingPlan plan = server_plan_of(settings);
   TrainSession session(settings, plan, true);
-  const Samples samples = session.prepare(plan.replicas);
+  const Samples samples = session.prepare();
   const auto network = network_of(task.job);
   ServerReport report =
       coordinate(plan, task.run, agreed_values(settings, plan, samples), samples.train,

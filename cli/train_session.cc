@@ -57,8 +57,10 @@ TrainSession::TrainSession(const Settings& settings, const TrainingPlan& plan, b
   }
 }
 
-void TrainSession::use(const Dataset& samples) {
-  if (!folder_.empty()) plan_.data_digest = digest_of(samples);
+void TrainSession::use(const Dataset& samples, int replicas) {
+  if (folder_.empty()) return;
+  plan_.data_digest = digest_of(samples);
+  plan_.data_division = InputPipeline(samples, input_of(plan_), replicas, 0).division();
 }
 
 std::string TrainSession::file_to_resume() const {
@@ -91,12 +93,12 @@ void TrainSession::begin(std::int64_t steps_per_epoch) {
   }
 }
 
-Samples TrainSession::prepare(int replicas) {
+Samples TrainSession::prepare() {
   Samples samples = samples_of(settings_, plan_);
-  check(plan_, samples.train, replicas);
-  use(samples.train);
+  check(plan_, samples.train, plan_.replicas);
+  use(samples.train, plan_.replicas);
   resume(file_to_resume());
-  begin(collbench::steps_per_epoch(plan_, samples.train, replicas));
+  begin(collbench::steps_per_epoch(plan_, samples.train, plan_.replicas));
   watch_stop_signals();
   return samples;
 }

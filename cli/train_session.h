@@ -22,17 +22,18 @@ class TrainSession {
   /// the chief touches files.
   TrainSession(const Settings& settings, const TrainingPlan& plan, bool chief);
 
-  /// Checkpoints are of these samples: those of others are refused. Call before the next two.
-  void use(const Dataset& samples);
+  /// Checkpoints are of these samples, divided among `replicas` as the plan says: those of others
+  /// are refused. Call before the next two.
+  void use(const Dataset& samples, int replicas);
   /// The checkpoint to go on from, read by the chief; "" to begin anew.
   std::string file_to_resume() const;
   /// Goes on from a file that file_to_resume() gave, here or on the chief; "" does nothing.
   void resume(const std::string& file);
   /// Reports on standard error where the run goes on. Call once the data are known.
   void begin(std::int64_t steps_per_epoch);
-  /// All of the above for a run of `replicas` in this process, or of this chief; returns its data.
-  /// Throws as samples_of() and check() do.
-  Samples prepare(int replicas);
+  /// All of the above for the replicas of the plan in this process, or for this chief; returns its
+  /// data. Throws as samples_of() and check() do.
+  Samples prepare();
 
   ReplicaHooks hooks();
   /// Clears the line and notes the result; returns the exit code: 143 or 130 if this rank was

@@ -116,10 +116,12 @@ std::vector<ReplicaReport> gather_reports(const std::vector<ReplicaReport>& own,
   return reports;
 }
 
-std::vector<ReplicaReport> train_mirrored(const TrainingPlan& plan, int replicas,
+std::vector<ReplicaReport> train_mirrored(const TrainingPlan& given, int replicas,
                                           const std::string& algorithm, const Dataset& data,
                                           const Dataset& held_out, const ReplicaHooks& hooks,
                                           const std::string& backend) {
+  TrainingPlan plan = given;
+  plan.replicas = replicas;
   check(plan, data, replicas);
   const Backend* library = black_box(algorithm);
   const bool on_devices = find_engine(plan.engine, plan.type).make_world != nullptr;

@@ -21,9 +21,10 @@ std::vector<ReplicaReport> train_mirrored(World& world, const WorldSpec& spec,
                                           const TrainingPlan& plan, const Dataset& data,
                                           const Dataset& held_out, const ReplicaHooks& hooks = {});
 
-/// The same with `replicas` threads of this process, over shared memory unless `backend` names
-/// another back end, with the all-reduce `algorithm` as gradient_world() takes it. On engines that
-/// compute on devices, gradients are summed there. Throws as gradient_world() and start_world() do.
+/// The same with `replicas` threads of this process, which are one worker, over shared memory
+/// unless `backend` names another back end, with the all-reduce `algorithm` as gradient_world()
+/// takes it. On engines that compute on devices, gradients are summed there. Throws as
+/// gradient_world() and start_world() do.
 std::vector<ReplicaReport> train_mirrored(const TrainingPlan& plan, int replicas,
                                           const std::string& algorithm, const Dataset& data,
                                           const Dataset& held_out, const ReplicaHooks& hooks = {},

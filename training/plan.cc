@@ -36,9 +36,7 @@ void check(const TrainingPlan& plan, const Dataset& data, int replicas) {
   require(data.classes <= plan.model.classes,
           fmt::format("model {} has {} classes, but {} has {}", plan.model.name, plan.model.classes,
                       data.description, data.classes));
-  for (int replica = 0; replica < replicas; ++replica) {
-    InputPipeline(data, input_of(plan), replicas, replica);
-  }
+  InputPipeline(data, input_of(plan), replicas, 0);
   check(plan.optimizer);
   check_bucket_plan(plan.buckets, tensors_of(plan.model).size());
   const ComputeEngine& engine = find_engine(plan.engine, plan.type);
@@ -86,14 +84,12 @@ std::vector<std::pair<std::string, std::string>> settings_of(const TrainingPlan&
           {"drop remainder", plan.drop_remainder ? "yes" : "no"},
           {"loss scaling", loss_scaling_name(plan)},
           {"wire", std::string(to_string(wire_type(plan.type, plan.wire)))},
-          {"digest of the data", plan.data_digest}};
+          {"digest of the data", plan.data_digest},
+          {"division of the data", plan.data_division}};
 }
 
 InputOptions input_of(const TrainingPlan& plan) {
-  // Replicas of a worker of parameter servers share its batches, from whatever files these are.
-  const bool shared = plan.replicas > 1 && plan.sharding == AutoShard::automatic;
-  return {plan.global_batch, plan.seed, shared ? AutoShard::data : plan.sharding,
-          plan.drop_remainder};
+  return {plan.global_batch, plan.seed, plan.sharding, plan.drop_remainder, plan.replicas};
 }
 
 std::int64_t steps_per_epoch(const TrainingPlan& plan, const Dataset& data, int replicas) {

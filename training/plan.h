@@ -28,7 +28,7 @@ struct TrainingPlan {
   std::string engine = "auto";
   DataType type = DataType::f32;
   std::int64_t global_batch = 64;
-  int replicas = 1;  // of a worker of parameter servers, which share the batch of its steps
+  int replicas = 1;  // of a worker: threads that share its part of each step
   int epochs = 1;
   std::int64_t steps = 0;  // per epoch; 0: one pass over the data
   std::uint64_t seed = 1;
@@ -43,6 +43,7 @@ struct TrainingPlan {
   bool drop_remainder = true;
   std::int64_t save_every = 0;  // steps between checkpoints; 0: at the end of each epoch
   std::string data_digest;      // of the samples; "" where they are not compared
+  std::string data_division;    // of the input pipeline; "" likewise
 };
 
 /// The type in which gradients of `type` travel where `wire` is asked for.

@@ -51,6 +51,46 @@ TEST_F(TrainTest, TheNumberOfWorkersChangesNoResult) {
   EXPECT_NEAR(losses("1"), losses("4"), 1e-12);
 }
 
+// Five files of four images each, in the proportions of CIFAR-10.
+void write_small_cifar(RunFolder& folder) {
+  for (int file = 0; file < 6; ++file) {
+    std::string text;
+    for (int image = 0; image < 4; ++image) {
+      text += static_cast<char>((file + image) % 10);
+      text += std::string(3072, static_cast<char>(40 * image + file));
+    }
+    const std::string name =
+        file < 5 ? "data_batch_" + std::to_string(file + 1) : std::string("test_batch");
+    folder.write("cifar/" + name + ".bin", text);
+  }
+}
+
+TEST_F(TrainTest, ReplicasOfOneProcessReadAllFiles) {
+  write_small_cifar(folder_);
+  for (const char* replicas : {"1", "3"}) {
+    const CommandOutcome outcome = run({"--model", "resnet20", "--data", "cifar", "--workers",
+                                        replicas, "--batch", "6", "--epochs", "1", "--json", "-"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(parse_json<nlohmann::json>(outcome.out)["epochs"][0]["steps"], 3) << replicas;
+  }
+}
+
+TEST_F(TrainTest, ACheckpointIsOfItsDivisionOfTheData) {
+  write_small_cifar(folder_);
+  const auto train = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"--model", "resnet20", "--data", "cifar", "--batch", "6", "--steps",
+                               "1", "--checkpoint", "ck"});
+    return run(more);
+  };
+  ASSERT_EQ(train({"--backend", "grpc", "--workers", "2", "--epochs", "1"}).code, 0);
+  const CommandOutcome other =
+      train({"--backend", "grpc", "--workers", "3", "--epochs", "2", "--resume"});
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.err, HasSubstr("was saved with division of the data 'file among 2 workers'; "
+                                   "this run has 'file among 3 workers'"));
+  EXPECT_EQ(train({"--backend", "grpc", "--workers", "2", "--epochs", "2", "--resume"}).code, 0);
+}
+
 TEST_F(TrainTest, ATraceOfAProcessHasThePartsOfItsSteps) {
   const CommandOutcome outcome = run({"--model", "dense2", "--workers", "2", "--backend", "grpc",
                                       "--steps", "3", "--epochs", "1", "--trace", "steps.json"});

@@ -113,6 +113,57 @@ TEST(InputPipelineTest, OffGivesEveryWorkerAllSamplesInAnOrderOfItsOwn) {
   EXPECT_NE(first[0], first[1]);
 }
 
+TEST(InputPipelineTest, ReplicasOfOneWorkerShareItsBatchesWhateverThePolicy) {
+  const Dataset data = numbered(100, {20, 20, 20, 20, 20});
+  for (const AutoShard sharding :
+       {AutoShard::automatic, AutoShard::file, AutoShard::off, AutoShard::data}) {
+    InputOptions options{12, 3, sharding, false};
+    EXPECT_EQ(together(taken(data, options, 1, 0, 9)), numbers_between(0, 100));
+    for (const int replicas : {2, 3, 4, 12}) {
+      for (std::int64_t step = 0; step < 9; ++step) {
+        options.replicas = 1;
+        const auto alone = together(taken(data, options, 1, step, step + 1));
+        options.replicas = replicas;
+        EXPECT_EQ(together(taken(data, options, replicas, step, step + 1)), alone)
+            << to_string(sharding) << ", " << replicas << " replicas, step " << step;
+      }
+      EXPECT_EQ(InputPipeline(data, options, replicas, 0).steps_per_pass(), 9);
+    }
+  }
+}
+
+TEST(InputPipelineTest, ReplicasOfSeveralWorkersShareTheFilesOfTheirOwn) {
+  const Dataset data = numbered(20, {4, 6, 8, 2});
+  const InputOptions options{4, 1, AutoShard::file, false, 2};
+  const auto all = taken(data, options, 4, 0, 6);
+  std::multiset<int> first = numbers_between(0, 4);
+  first.merge(numbers_between(10, 18));
+  EXPECT_EQ(together({all[0], all[1]}), first);
+  std::multiset<int> second = numbers_between(4, 10);
+  second.merge(numbers_between(18, 20));
+  EXPECT_EQ(together({all[2], all[3]}), second);
+  EXPECT_EQ(InputPipeline(data, options, 4, 3).steps_per_pass(), 6);
+}
+
+TEST(InputPipelineTest, TheDivisionOfTheDataIsTold) {
+  const auto division = [](const Dataset& data, AutoShard sharding, int replicas) {
+    return InputPipeline(data, {4, 1, sharding, true, replicas}, 4, 0).division();
+  };
+  const Dataset in_files = numbered(16, {4, 4, 4, 4});
+  EXPECT_EQ(division(in_files, AutoShard::automatic, 1), "file among 4 workers");
+  EXPECT_EQ(division(in_files, AutoShard::automatic, 4), "file among 1 worker");
+  EXPECT_EQ(division(in_files, AutoShard::off, 2), "off among 2 workers");
+  EXPECT_EQ(division(in_files, AutoShard::data, 1), "data");
+  EXPECT_EQ(division(numbered(16), AutoShard::automatic, 1), "data");
+}
+
+TEST(InputPipelineTest, FewerSamplesThanABatchAreOneStepWhereRemaindersStay) {
+  const Dataset data = numbered(10);
+  const InputOptions options{64, 1, AutoShard::data, false};
+  EXPECT_EQ(InputPipeline(data, options, 4, 0).steps_per_pass(), 1);
+  EXPECT_EQ(together(taken(data, options, 4, 0, 1)), numbers_between(0, 10));
+}
+
 TEST(InputPipelineTest, AutomaticTakesFilesWhereThereAreEnough) {
   const auto policy = [](const Dataset& data) {
     return InputPipeline(data, {4, 1, AutoShard::automatic, true}, 2, 0).sharding();
@@ -129,6 +180,7 @@ TEST(InputPipelineTest, RefusesWhatDoesNotFit) {
                 ThrowsMessage<InvalidArgument>(HasSubstr(words)));
   };
   refuses(numbered(8), {9, 1}, 1, "a global batch of 9 does not fit 8 samples");
+  refuses(numbered(8), {4, 1, AutoShard::data, true, 2}, 3, "3 replicas are not those of workers");
   refuses(numbered(8), {4, 1, AutoShard::file}, 2, "FILE sharding needs samples that were read");
   refuses(numbered(8, {8}), {4, 1, AutoShard::file}, 2,
           "The dataset does not have enough file(s) for the required 2 shards/workers.");

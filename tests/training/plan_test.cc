@@ -31,7 +31,8 @@ TEST(PlanTest, EverySettingThatDecidesHowTrainingGoesOnIsTold) {
       {"drop remainder", [](TrainingPlan& plan) { plan.drop_remainder = false; }},
       {"loss scaling", [](TrainingPlan& plan) { plan.loss_scaling = LossScaling::tensorflow; }},
       {"wire", [](TrainingPlan& plan) { plan.wire = DataType::f16; }},
-      {"digest of the data", [](TrainingPlan& plan) { plan.data_digest = "f00"; }}};
+      {"digest of the data", [](TrainingPlan& plan) { plan.data_digest = "f00"; }},
+      {"division of the data", [](TrainingPlan& plan) { plan.data_division = "data"; }}};
   const TrainingPlan plan = plan_for(every_layer());
   const auto settings = settings_of(plan);
   EXPECT_EQ(settings.size(), std::size(changes));
@@ -50,11 +51,12 @@ TEST(PlanTest, EverySettingThatDecidesHowTrainingGoesOnIsTold) {
 
 TEST(PlanTest, ReplicasOfAWorkerShareItsSamplesWhateverFilesTheseAreFrom) {
   TrainingPlan plan = plan_for(every_layer());
-  EXPECT_EQ(input_of(plan).sharding, AutoShard::automatic);
+  plan.steps = 0;
+  Dataset data = data_for(plan.model, 60);
+  data.file_sizes = {30, 18, 12};
+  EXPECT_EQ(steps_per_epoch(plan, data, 2), 3) << "as many as the second worker has whole ones";
   plan.replicas = 2;
-  EXPECT_EQ(input_of(plan).sharding, AutoShard::data);
-  plan.sharding = AutoShard::off;
-  EXPECT_EQ(input_of(plan).sharding, AutoShard::off);
+  EXPECT_EQ(steps_per_epoch(plan, data, 2), 5);
 }
 
 TEST(PlanTest, StepsOfAnEpochAreThoseAskedForOrOnePass) {

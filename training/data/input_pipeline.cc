@@ -21,9 +21,17 @@ std::int64_t quotient_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / 
 
 InputPipeline::InputPipeline(const Dataset& data, const InputOptions& options, int replicas,
                              int replica)
-    : data_(data), options_(options), replicas_(replicas), replica_(replica) {
+    : data_(data),
+      options_(options),
+      replicas_(replicas),
+      replica_(replica),
+      workers_(replicas / options.replicas),
+      worker_(replica / options.replicas) {
   const std::int64_t batch = options.global_batch;
-  require(batch >= 1 && batch <= data.size(),
+  require(
+      replicas % options.replicas == 0,
+      fmt::format("{} replicas are not those of workers with {} each", replicas, options.replicas));
+  require(batch >= 1 && (batch <= data.size() || !options.drop_remainder),
           fmt::format("a global batch of {} does not fit {} samples: it is 1 to {}", batch,
                       data.size(), data.size()));
   choose_policy();
@@ -33,17 +41,24 @@ InputPipeline::InputPipeline(const Dataset& data, const InputOptions& options, i
 void InputPipeline::choose_policy() {
   const auto files = std::ssize(data_.file_sizes);
   if (options_.sharding == AutoShard::automatic) {
-    options_.sharding = files >= replicas_ && files > 1 ? AutoShard::file : AutoShard::data;
+    options_.sharding = files >= workers_ && files > 1 ? AutoShard::file : AutoShard::data;
   }
   if (options_.sharding != AutoShard::file) return;
   require(files > 0,
           fmt::format("FILE sharding needs samples that were read from files; {} were not. DATA "
                       "or OFF fit",
                       data_.description));
-  require(files >= replicas_,
+  require(files >= workers_,
           fmt::format("Could not apply FILE based sharding: The dataset does not have enough "
                       "file(s) for the required {} shards/workers. ({} has {}; DATA or OFF fit)",
-                      replicas_, data_.description, files));
+                      workers_, data_.description, files));
+}
+
+std::string InputPipeline::division() const {
+  const std::string name = to_string(options_.sharding);
+  return options_.sharding == AutoShard::data
+             ? name
+             : fmt::format("{} among {}", name, counted(workers_, "worker"));
 }
 
 void InputPipeline::count_steps() {
@@ -52,51 +67,47 @@ void InputPipeline::count_steps() {
     steps_ = options_.drop_remainder ? data_.size() / batch : quotient_up(data_.size(), batch);
     return;
   }
-  // Without remainders every replica needs a whole batch; with them one sample anywhere is enough.
+  // Without remainders every worker needs a whole batch; with them one sample anywhere is enough.
   const auto all_whole = [&](std::int64_t step) {
-    for (int r = 0; r < replicas_; ++r) {
-      if (samples_of(r) < first_of(r, step + 1)) return false;
+    for (int w = 0; w < workers_; ++w) {
+      if (samples_of(w) < before(w, (step + 1) * options_.replicas)) return false;
     }
     return true;
   };
   const auto any_left = [&](std::int64_t step) {
-    for (int r = 0; r < replicas_; ++r) {
-      if (count_of(r, step) > 0) return true;
+    for (int w = 0; w < workers_; ++w) {
+      if (count_of(w, step) > 0) return true;
     }
     return false;
   };
   while (options_.drop_remainder ? all_whole(steps_) : any_left(steps_)) ++steps_;
   require(steps_ > 0, fmt::format("a global batch of {} does not fit the fewest samples that one "
                                   "of {} workers has",
-                                  batch, replicas_));
+                                  batch, workers_));
 }
 
-std::int64_t InputPipeline::samples_of(int replica) const {
+std::int64_t InputPipeline::samples_of(int worker) const {
   if (options_.sharding == AutoShard::off) return data_.size();
   std::int64_t count = 0;
-  for (auto file = static_cast<std::size_t>(replica); file < data_.file_sizes.size();
-       file += static_cast<std::size_t>(replicas_)) {
+  for (auto file = static_cast<std::size_t>(worker); file < data_.file_sizes.size();
+       file += static_cast<std::size_t>(workers_)) {
     count += data_.file_sizes[file];
   }
   return count;
 }
 
-std::int64_t InputPipeline::first_of(int replica, std::int64_t step) const {
+std::int64_t InputPipeline::before(int worker, std::int64_t batch) const {
   const std::vector<std::int64_t> sizes =
-      batch_sizes_for_worker(options_.global_batch, replicas_, 1, replica);
+      batch_sizes_for_worker(options_.global_batch, workers_, options_.replicas, worker);
   const auto cycle = static_cast<std::int64_t>(sizes.size());
-  return step / cycle * options_.global_batch +
-         std::accumulate(sizes.begin(), sizes.begin() + step % cycle, std::int64_t{0});
+  return batch / cycle * options_.global_batch +
+         std::accumulate(sizes.begin(), sizes.begin() + batch % cycle, std::int64_t{0});
 }
 
-std::int64_t InputPipeline::count_of(int replica, std::int64_t step) const {
-  if (options_.sharding == AutoShard::data) {
-    const std::int64_t left = data_.size() - step * options_.global_batch;
-    return data_slice(std::min(left, options_.global_batch), replicas_, replica);
-  }
-  const std::int64_t first = first_of(replica, step);
-  const std::int64_t whole = first_of(replica, step + 1) - first;
-  return std::clamp<std::int64_t>(samples_of(replica) - first, 0, whole);
+std::int64_t InputPipeline::taken(int worker, std::int64_t first, int count) const {
+  const std::int64_t begin = before(worker, first);
+  const std::int64_t whole = before(worker, first + count) - begin;
+  return std::clamp<std::int64_t>(samples_of(worker) - begin, 0, whole);
 }
 
 std::int64_t InputPipeline::largest() const {
@@ -104,9 +115,16 @@ std::int64_t InputPipeline::largest() const {
 }
 
 StepSize InputPipeline::size_of_step(std::int64_t step) const {
+  const std::int64_t in_pass = step % steps_;
   StepSize size;
-  for (int r = 0; r < replicas_; ++r) size.all += count_of(r, step % steps_);
-  size.mine = count_of(replica_, step % steps_);
+  if (options_.sharding == AutoShard::data) {
+    const std::int64_t left = data_.size() - in_pass * options_.global_batch;
+    size.all = std::min(left, options_.global_batch);
+    size.mine = data_slice(size.all, replicas_, replica_);
+    return size;
+  }
+  for (int w = 0; w < workers_; ++w) size.all += count_of(w, in_pass);
+  size.mine = taken(worker_, batch_of_step(in_pass), 1);
   return size;
 }
 
@@ -118,7 +136,7 @@ void InputPipeline::make_order(std::int64_t pass) {
     std::int64_t first = 0;
     for (std::size_t file = 0; file < data_.file_sizes.size(); ++file) {
       const std::int64_t next = first + data_.file_sizes[file];
-      if (static_cast<int>(file % static_cast<std::size_t>(replicas_)) == replica_) {
+      if (static_cast<int>(file % static_cast<std::size_t>(workers_)) == worker_) {
         for (; first < next; ++first) order_.push_back(first);
       }
       first = next;
@@ -127,7 +145,7 @@ void InputPipeline::make_order(std::int64_t pass) {
     order_.resize(static_cast<std::size_t>(data_.size()));
     std::iota(order_.begin(), order_.end(), 0);
   }
-  if (options_.sharding != AutoShard::data) purpose += fmt::format(" of worker {}", replica_);
+  if (options_.sharding != AutoShard::data) purpose += fmt::format(" of worker {}", worker_);
   // Fisher and Yates's shuffle, written out because that of the library is not fixed.
   RandomEngine random = random_engine(options_.seed, purpose, static_cast<std::uint64_t>(pass));
   for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random() % i]);
@@ -138,10 +156,12 @@ StepSize InputPipeline::read(std::int64_t step, std::vector<float>& images,
   if (step / steps_ != pass_) make_order(step / steps_);
   const std::int64_t in_pass = step % steps_;
   const StepSize size = size_of_step(step);
-  std::int64_t first = first_of(replica_, in_pass);
+  std::int64_t first = 0;
   if (options_.sharding == AutoShard::data) {
     const std::int64_t slice = quotient_up(size.all, replicas_);
     first = in_pass * options_.global_batch + replica_ * slice;
+  } else {
+    first = before(worker_, batch_of_step(in_pass));
   }
   const std::int64_t values = data_.shape.size();
   images.resize(static_cast<std::size_t>(size.mine * values));

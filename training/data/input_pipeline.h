@@ -21,7 +21,8 @@ namespace collbench {
 
 /// off: every worker reads all samples, in an order of its own. file: whole files, worker w those
 /// w, w + W, ... data: a slice of every global batch. automatic: file where the samples come from
-/// files, else data; unlike TensorFlow also data where there are fewer files than workers.
+/// files, else data; unlike TensorFlow also data where there are fewer files than workers. Replicas
+/// of one worker share its batches, whatever the policy.
 enum class AutoShard : std::uint8_t { automatic, off, file, data };
 
 /// "auto", "off", "file", "data" in either case. Throws InvalidArgument.
@@ -47,6 +48,7 @@ struct InputOptions {
   std::uint64_t seed = 1;
   AutoShard sharding = AutoShard::automatic;
   bool drop_remainder = true;  // false: the last step of a pass takes what is left
+  int replicas = 1;            // of a worker
 };
 
 /// Samples of one step, of one replica and of all.
@@ -55,13 +57,17 @@ struct StepSize {
   std::int64_t all = 0;
 };
 
-/// Thread safety: one thread. One replica per worker.
+/// Thread safety: one thread.
 class InputPipeline {
  public:
-  /// Throws InvalidArgument if the batch does not fit the samples, or the files the replicas.
+  /// Of replica `replica` of `replicas` in all: a multiple of those of a worker. Throws
+  /// InvalidArgument if the batch does not fit the samples, or the files the workers.
   InputPipeline(const Dataset& data, const InputOptions& options, int replicas, int replica);
 
   AutoShard sharding() const { return options_.sharding; }  // what automatic has become
+  /// What decides, beside the seed, which samples a step takes: "data", whose steps are those of
+  /// any number of workers, or "file among 2 workers".
+  std::string division() const;
   std::int64_t steps_per_pass() const { return steps_; }
   /// The most samples that this replica takes in a step.
   std::int64_t largest() const;
@@ -71,10 +77,17 @@ class InputPipeline {
   StepSize read(std::int64_t step, std::vector<float>& images, std::vector<int>& labels);
 
  private:
-  /// Samples that replica `replica` has in a pass of its own (not for data).
-  std::int64_t samples_of(int replica) const;
-  std::int64_t first_of(int replica, std::int64_t step) const;
-  std::int64_t count_of(int replica, std::int64_t step) const;
+  // Not for data: each worker has a pass of its own, and its replicas take its batches in turn.
+  std::int64_t samples_of(int worker) const;
+  std::int64_t before(int worker, std::int64_t batch) const;
+  /// Samples of `count` batches from `first` on, as far as the worker has them.
+  std::int64_t taken(int worker, std::int64_t first, int count) const;
+  std::int64_t count_of(int worker, std::int64_t step) const {
+    return taken(worker, step * options_.replicas, options_.replicas);
+  }
+  std::int64_t batch_of_step(std::int64_t step) const {  // that this replica takes
+    return step * options_.replicas + replica_ % options_.replicas;
+  }
   void choose_policy();
   void count_steps();
   void make_order(std::int64_t pass);
@@ -83,9 +96,11 @@ class InputPipeline {
   InputOptions options_;
   int replicas_;
   int replica_;
+  int workers_;
+  int worker_;
   std::int64_t steps_ = 0;
   std::int64_t pass_ = -1;
-  std::vector<std::int64_t> order_;  // of this pass; data: of all samples, else of the own ones
+  std::vector<std::int64_t> order_;  // of this pass; data: of all samples, else of the worker's own
 };
 
 }  // namespace collbench

@@ -134,6 +134,7 @@ Workload measure_workload(const TrainingPlan& plan, const Dataset& data, std::in
   constexpr int warm_up = 2;
   TrainingPlan own = plan;
   own.global_batch = samples;
+  own.replicas = 1;
   check(own, data, 1);
   Workload workload = workload_of(plan.model);
   const std::vector<std::int64_t> ends = ends_of(workload);
