@@ -65,7 +65,9 @@ void time_workers(const Settings& settings, const TrainingPlan& plan, const Samp
   constexpr int measured_steps = 9;
   StepModel& step = run.step;
   step.workers = settings.count("workers", 1, 4096);
-  const std::int64_t own = per_replica_batch(plan.global_batch, step.workers);
+  // A step of parameter servers is the work of one worker.
+  const bool shares = run.strategy == "mirrored";
+  const std::int64_t own = per_replica_batch(plan.global_batch, shares ? step.workers : 1);
   step.costs = costs_of(settings);
   check(step.costs, step.workers);
   if (settings.given("compute-time")) {  // a roofline says how layers share it

@@ -39,7 +39,13 @@ Evaluation evaluate(Network& network, const Dataset& held_out, std::int64_t batc
     total.correct += score.correct;
   }
   const auto samples = static_cast<double>(held_out.size());
-  return {total.loss / samples, static_cast<double>(total.correct) / samples};
+  return {mean_loss(total.loss, held_out.size()), static_cast<double>(total.correct) / samples};
+}
+
+double gradient_scale(const TrainingPlan& plan, const StepSize& size, int replicas) {
+  const bool exact = plan.loss_scaling == LossScaling::exact;
+  const double scale = 1.0 / static_cast<double>(exact ? size.all : size.mine * replicas);
+  return plan.mean_before_sum ? scale * replicas : scale;
 }
 
 LocalReplica::LocalReplica(const TrainingPlan& plan, const Dataset& data, int replicas, int number)
@@ -57,13 +63,8 @@ Score LocalReplica::forward() {
 }
 
 void LocalReplica::backward(const GradientsReady& ready) {
-  has_samples() ? network_->backward(gradient_scale(), ready) : network_->clear_gradients();
-}
-
-double LocalReplica::gradient_scale() const {
-  const bool exact = plan_.loss_scaling == LossScaling::exact;
-  const double scale = 1.0 / static_cast<double>(exact ? size_.all : size_.mine * replicas_);
-  return plan_.mean_before_sum ? scale * replicas_ : scale;
+  has_samples() ? network_->backward(gradient_scale(plan_, size_, replicas_), ready)
+                : network_->clear_gradients();
 }
 
 }  // namespace collbench

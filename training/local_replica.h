@@ -30,6 +30,9 @@ struct Evaluation {
 /// Requires at least one sample.
 Evaluation evaluate(Network& network, const Dataset& held_out, std::int64_t batch);
 
+/// What the summed loss of a replica's samples is multiplied by, of `replicas` that share a step.
+double gradient_scale(const TrainingPlan& plan, const StepSize& size, int replicas);
+
 /// Thread safety: one thread.
 class LocalReplica {
  public:
@@ -49,9 +52,6 @@ class LocalReplica {
   void backward(const GradientsReady& ready);
 
  private:
-  /// What the summed loss of its samples is multiplied by.
-  double gradient_scale() const;
-
   const TrainingPlan& plan_;
   int replicas_;
   InputPipeline input_;

@@ -77,7 +77,8 @@ def servers(binary, folder):
                         with tempfile.NamedTemporaryFile(suffix=".csv") as curve:
                             run(binary, ["--model", "mlp", "--widths", "256", "--optimizer", "sgd",
                                          "--lr", rate, "--topo", f"{topo}:{workers + 4}",
-                                         "--workers", str(workers), "--batch", str(16 * workers),
+                                         "--workers", str(workers), "--batch",
+                                         str(16 * (workers if strategy == "mirrored" else 1)),
                                          "--samples", "4096", "--epochs", "2",
                                          "--compute-time", "2ms", "--compute-jitter", "0.05",
                                          "--strategy", strategy, "--points", "64", "--curve",

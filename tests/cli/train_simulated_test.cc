@@ -128,7 +128,9 @@ TEST_F(TrainSimulatedTest, TrainsOnASimulatedNetworkRepeatably) {
   };
   const CommandOutcome outcome = train();
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_THAT(folder_.read("curve.csv"), HasSubstr("time_s,updates,samples,loss"));
+  const std::string curve = folder_.read("curve.csv");
+  EXPECT_THAT(curve, HasSubstr("time_s,updates,samples,loss"));
+  EXPECT_THAT(curve, HasSubstr(",4,64,")) << "4 updates, each of a whole batch";
   EXPECT_EQ(train().out, outcome.out);
 }
 

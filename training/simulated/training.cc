@@ -22,43 +22,44 @@ void restore(const RawParameters& from, Region to) {
 /// The model that all simulated workers share, and what they have reached together.
 class Trainee {
  public:
-  Trainee(const TrainingPlan& plan, int workers, const Dataset& data, const Dataset& held_out,
+  /// Whose steps `replicas` share.
+  Trainee(const TrainingPlan& plan, int replicas, const Dataset& data, const Dataset& held_out,
           int points)
-      : held_out_(held_out),
-        own_batch_(per_replica_batch(plan.global_batch, workers)),
+      : plan_(plan),
+        held_out_(held_out),
+        own_batch_(per_replica_batch(plan.global_batch, replicas)),
         network_(make_network(plan, own_batch_)),
         optimizer_(make_optimizer(plan)) {
-    for (int worker = 0; worker < workers; ++worker) {
-      inputs_.emplace_back(data, input_of(plan), workers, worker);
+    plan_.replicas = replicas;
+    for (int replica = 0; replica < replicas; ++replica) {
+      inputs_.emplace_back(data, input_of(plan_), replicas, replica);
     }
-    steps_ =
-        std::int64_t{plan.epochs} * (plan.steps > 0 ? plan.steps : inputs_[0].steps_per_pass());
-    total_ = steps_ * plan.global_batch;
+    steps_ = plan.epochs * steps_per_epoch(plan_, data, replicas);
+    for (std::int64_t step = 0; step < steps_; ++step) total_ += inputs_[0].size_of_step(step).all;
     interval_ = std::max<std::int64_t>(1, total_ / std::max(points, 1));
     note(Seconds{0});
   }
 
   std::int64_t steps() const { return steps_; }
-  std::int64_t total_samples() const { return total_; }
-  std::int64_t own_batch() const { return own_batch_; }
-  std::int64_t samples() const { return samples_; }
+  bool finished() const { return updates_ == steps_; }
   Region parameters() { return network_->parameters(); }
   Region gradients() { return network_->gradients(); }
 
-  /// The gradients of a worker's batch of `step` with the parameters that the network holds.
-  void compute(int worker, std::int64_t step, double scale) {
-    inputs_[static_cast<std::size_t>(worker)].read(step, images_, labels_);
+  /// The gradients of a replica's part of `step` with the parameters that the network holds.
+  void compute(int replica, std::int64_t step) {
+    const StepSize size = inputs_[static_cast<std::size_t>(replica)].read(step, images_, labels_);
+    if (size.mine == 0) return network_->clear_gradients();
     loss_ += network_->forward({images_, labels_}).loss;
-    network_->backward(scale, [](std::int64_t) {});
-    samples_ += own_batch_;
-    since_ += own_batch_;
+    network_->backward(gradient_scale(plan_, size, plan_.replicas), [](std::int64_t) {});
+    samples_ += size.mine;
+    since_ += size.mine;
   }
   void update(Seconds now, double staleness) {
     optimizer_->update(network_->parameters(), network_->gradients());
     ++updates_;
     ++updates_since_;
     staleness_ += staleness;
-    if (samples_ >= next_ || samples_ >= total_) note(now);
+    if (samples_ >= next_ || finished()) note(now);
   }
   std::vector<LossPoint> take_points() { return std::move(points_); }
 
@@ -79,8 +80,9 @@ class Trainee {
     next_ = samples_ + interval_;
   }
 
+  TrainingPlan plan_;
   const Dataset& held_out_;
-  std::int64_t own_batch_;
+  std::int64_t own_batch_;  // at most
   std::unique_ptr<Network> network_;
   std::unique_ptr<Optimizer> optimizer_;
   std::vector<InputPipeline> inputs_;
@@ -146,8 +148,8 @@ class AsynchronousRun {
         states_(static_cast<std::size_t>(step.workers)) {}
 
   void run() {
-    for (int worker = 0; worker < std::ssize(states_); ++worker) fetch(worker, Seconds{0});
-    while (trainee_.samples() < trainee_.total_samples()) {
+    for (int worker = 0; worker < std::ssize(states_); ++worker) start(worker, Seconds{0});
+    while (!trainee_.finished()) {
       const Event event = events_.top();
       events_.pop();
       if (event.arrives) {
@@ -162,9 +164,12 @@ class AsynchronousRun {
   void schedule(Seconds time, int worker, bool arrives) {
     events_.push({time, number_++, worker, arrives});
   }
-  /// The server sends what it has at `now`; the worker then computes with it.
-  void fetch(int worker, Seconds now) {
+  /// The worker takes the next step, if there is one; the server sends what it has at `now`, and
+  /// the worker then computes with it.
+  void start(int worker, Seconds now) {
+    if (next_step_ == trainee_.steps()) return;
     WorkerState& state = states_[static_cast<std::size_t>(worker)];
+    state.step = next_step_++;
     state.fetched = copy_of(trainee_.parameters());
     state.version = version_;
     const double factor = slowness_.of(worker, state.step);
@@ -174,12 +179,12 @@ class AsynchronousRun {
     WorkerState& state = states_[static_cast<std::size_t>(event.worker)];
     const RawParameters current = copy_of(trainee_.parameters());
     restore(state.fetched, trainee_.parameters());
-    trainee_.compute(event.worker, state.step++, 1.0 / static_cast<double>(trainee_.own_batch()));
+    trainee_.compute(0, state.step);
     restore(current, trainee_.parameters());
     server_free_ = std::max(server_free_, event.time) + update_;
     trainee_.update(server_free_, static_cast<double>(version_ - state.version));
     ++version_;
-    fetch(event.worker, server_free_);
+    start(event.worker, server_free_);
   }
 
   Trainee& trainee_;
@@ -192,6 +197,7 @@ class AsynchronousRun {
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::int64_t number_ = 0;
   std::int64_t version_ = 0;
+  std::int64_t next_step_ = 0;
   Seconds server_free_{0};
 };
 
@@ -209,7 +215,7 @@ std::vector<LossPoint> train_simulated_mirrored(const TrainingPlan& plan, const 
     RawParameters sum;
     const Region gradients = trainee.gradients();
     for (int worker = 0; worker < step.workers; ++worker) {
-      trainee.compute(worker, number, 1.0 / static_cast<double>(plan.global_batch));
+      trainee.compute(worker, number);
       const Region before{sum.data(), gradients.count, gradients.type};
       if (worker > 0) combine(gradients, before, gradients, std::plus<>());
       if (worker + 1 < step.workers) sum = copy_of(gradients);

@@ -5,12 +5,12 @@
 // their gradients updates them. training/simulated/step.h gives the length of a step: buckets are
 // all-reduced beside the backward pass of the slowest worker, then all update.
 //
-// parameter server: every worker fetches parameters, computes on a batch of its own with what it
-// fetched, and pushes its gradients; the server applies them as they arrive, and the worker fetches
-// what the server then has. So a gradient is as stale as the updates of others between its fetch
-// and its arrival, which this plays event by event. Pushes and fetches each queue for the server's
-// link, in the order in which they start; with several servers each holds an equal share of the
-// parameters and has its own link.
+// parameter server: every worker takes the next step, fetches parameters, computes on the batch of
+// that step with what it fetched, and pushes its gradients; the server applies them as they arrive,
+// and the worker fetches what the server then has. So a gradient is as stale as the updates of
+// others between its fetch and its arrival, which this plays event by event. Pushes and fetches
+// each queue for the server's link, in the order in which they start; with several servers each
+// holds an equal share of the parameters and has its own link.
 #pragma once
 
 #include <cstdint>
@@ -40,18 +40,19 @@ struct LossPoint {
   double staleness = 0;  // mean over those updates: how many others came between
 };
 
-/// Trains until plan.epochs x plan.steps x plan.global_batch samples are taken (a pass over the
-/// data per epoch if plan.steps is 0), with a point at the start and after each `points`-th part of
-/// them. `step` is a step of a worker's share of the global batch; its buckets say when gradients
-/// travel, and change no sum. Equal arguments give equal points on machines with the same engine.
-/// Throws InvalidArgument as check() of the plan and of the step's costs do.
+/// Trains for plan.epochs x plan.steps steps (a pass over the data per epoch if plan.steps is 0),
+/// with a point at the start and after each `points`-th part of the samples. The workers are the
+/// replicas of one, as threads of a process are, and `step` is a step of such a share of the global
+/// batch, for a ragged last one too; its buckets say when gradients travel, and change no sum.
+/// Equal arguments give equal points on machines with the same engine. Throws InvalidArgument as
+/// check() of the plan and of the step's costs do.
 std::vector<LossPoint> train_simulated_mirrored(const TrainingPlan& plan, const StepModel& step,
                                                 const Dataset& data, const Dataset& held_out,
                                                 int points);
 
-/// The same with parameter servers. A worker's batch is its share of plan.global_batch, so that
-/// both strategies take the same samples per time of computing. Of `step` nothing else matters than
-/// how many workers there are, what they compute, and which are slow.
+/// The same with parameter servers: a step is the work of one worker, on a whole global batch, and
+/// goes to the next one that is free. Of `step` nothing else matters than how many workers there
+/// are, what they compute, and which are slow.
 std::vector<LossPoint> train_simulated_server(const TrainingPlan& plan, const StepModel& step,
                                               int servers, const ServerLink& link,
                                               const Dataset& data, const Dataset& held_out,
