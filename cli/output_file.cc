@@ -1,6 +1,7 @@
 #include "cli/output_file.h"
 
 #include <iostream>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -23,9 +24,16 @@ void write_output(const std::string& path, const std::function<void(std::ostream
 }
 
 void require_writable(const Settings& settings, std::initializer_list<const char*> options) {
+  std::string shown;  // on standard output
   for (const char* option : options) {
     const std::string& path = settings.text(option);
-    if (!path.empty() && path != "-") require_writable(path);
+    if (path == "-") {
+      require(shown.empty(), fmt::format("{} and {} are both -: standard output has room for one",
+                                         shown, settings.label(option)));
+      shown = settings.label(option);
+    } else if (!path.empty()) {
+      require_writable(path);
+    }
   }
 }
 

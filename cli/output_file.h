@@ -15,8 +15,8 @@ namespace collbench {
 /// empty. Throws as OutputFile does (core/output_file.h).
 void write_output(const std::string& path, const std::function<void(std::ostream&)>& writer);
 
-/// Throws Unavailable where a file that one of these options names surely cannot be written: before
-/// the long work whose results go there.
+/// Throws Unavailable where a file that one of these options names surely cannot be written, and
+/// InvalidArgument where several name standard output: before the long work whose results go there.
 void require_writable(const Settings& settings, std::initializer_list<const char*> options);
 
 enum class FormatsOf { records_and_comparisons, comparisons };

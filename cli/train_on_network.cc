@@ -72,8 +72,8 @@ void time_workers(const Settings& settings, const TrainingPlan& plan, const Samp
   check(step.costs, step.workers);
   if (settings.given("compute-time")) {  // a roofline says how layers share it
     run.workload = workload_of(plan.model);
-    step.compute =
-        roofline_profile(run.workload, device_of(settings), ComputeShares(), own, DataType::f32);
+    step.compute = roofline_profile(run.workload, device_of(settings, step.workers),
+                                    ComputeShares(), own, DataType::f32);
     step.compute.optimizer = Seconds{0};
     step.compute = scaled_to(std::move(step.compute), settings.duration("compute-time"));
     return;
@@ -81,14 +81,14 @@ void time_workers(const Settings& settings, const TrainingPlan& plan, const Samp
   run.workload = settings.given("device")
                      ? workload_of(plan.model)
                      : measure_workload(plan, samples.train, own, measured_steps);
-  step.compute = compute_of(settings, run.workload, own);
+  step.compute = compute_of(settings, run.workload, own, step.workers);
 }
 
 void train_mirrored(const Settings& settings, const TrainingPlan& plan, const Samples& samples,
                     int points, NetworkRun& run) {
   StepModel& step = run.step;
   step.tensors = tensors_of(run.workload);
-  step.element_bytes = size_of(plan.type);
+  step.element_bytes = step.wire_bytes = size_of(plan.type);
   step.overlap = plan.overlap;
   step.sharding = plan.state_sharding;
   const std::vector<std::string> algorithms = price_buckets(settings, step);
@@ -102,6 +102,17 @@ void train_mirrored(const Settings& settings, const TrainingPlan& plan, const Sa
 }
 
 void train_with_servers(const Settings& settings, const TrainingPlan& plan, const Samples& samples,
+Machine machine_for(const std::string& topology, int workers, int servers) {
+  machine(topology, workers);  // what else may be wrong with it
+  try {
+    return machine(topology, workers + servers);
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(fmt::format("{} ({} and {} need a host each)", error.what(),
+                                      counted(workers, "worker"),
+                                      counted(servers, "parameter server")));
+  }
+}
+
                         int points, NetworkRun& run) {
   for (const char* name : {"algo", "buckets", "no-overlap", "sharding", "per-tensor", "per-bucket",
                            "crowding", "interference", "trace"}) {
@@ -112,7 +123,7 @@ void train_with_servers(const Settings& settings, const TrainingPlan& plan, cons
   const StepModel& step = run.step;
   const Bytes size{parameters_of(plan.model) * size_of(plan.type)};
   const int servers = settings.count("servers", 1, 4096);
-  const Machine network_of = machine(settings.text("topo"), step.workers + servers);
+  const Machine network_of = machine_for(settings.text("topo"), step.workers, servers);
   const ServerLink link = server_link(network_of, 0, step.workers, size);
   run.network = fmt::format("{}, each with {} and {}", counted(servers, "parameter server"),
                             to_string(link.rate), to_string(link.latency));

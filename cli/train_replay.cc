@@ -53,7 +53,7 @@ ReplayedWorkload replay_of(const Settings& settings, int workers) {
   replay.workload = find_workload(settings.text("workload"));
   replay.batch = worker_batch_of(settings, workers, 1);
   ReplayPlan& plan = replay.plan;
-  plan.compute = compute_of(settings, replay.workload, replay.batch);
+  plan.compute = compute_of(settings, replay.workload, replay.batch, workers);
   plan.tensors = tensors_of(replay.workload);
   plan.type = parse_data_type(settings.text("datatype"));
   if (settings.given("wire")) plan.wire = wire_of(settings);
@@ -145,6 +145,7 @@ int train_replay(const Settings& settings) {
         !settings.given(name),
         fmt::format("{} of a workload is of a simulated step: give --topo", settings.label(name)));
   }
+  require_all_reduce(settings);
   const bool isolates = settings.flag("isolate");
   std::optional<TrainingWorkers> workers;
   if (!isolates) workers = launched_workers(settings);

@@ -1,6 +1,7 @@
 #include "bench/simulated/all_reduce_costs.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace collbench {
 
@@ -40,8 +41,13 @@ Seconds AllReduceCosts::between(Bytes size) {
 }
 
 std::string AllReduceCosts::played(Bytes size) const {
-  const auto found = plays_.find(size);
-  return found == plays_.end() ? std::string() : found->second.name;
+  auto found = plays_.lower_bound(size);
+  if (found == plays_.end() && found == plays_.begin()) return "";
+  if (found != plays_.begin()) {
+    const auto below = std::prev(found);
+    if (found == plays_.end() || size - below->first < found->first - size) found = below;
+  }
+  return found->second.name;
 }
 
 }  // namespace collbench

@@ -26,7 +26,8 @@ class AllReduceCosts {
   Seconds exact(Bytes size);
   /// Between sizes that double from 1 KiB on, in proportion: for plans that try very many sizes.
   Seconds between(Bytes size);
-  /// What exact() played for that size: "ring, Simple"; empty for other sizes.
+  /// What was played for the nearest of the sizes asked for so far: "ring, Simple". Empty if there
+  /// is none, and for one worker.
   std::string played(Bytes size) const;
 
  private:

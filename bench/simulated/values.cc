@@ -1,5 +1,7 @@
 #include "bench/simulated/values.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/error.h"
@@ -38,6 +40,8 @@ SlowHosts parse_slow_hosts(const std::string& text) {
     const double factor = number_in(share, 0, 1).value_or(0);
     require(factor > 0,
             fmt::format("slow hosts: '{}' is not a share above 0 and at most 1", share));
+    require(std::ranges::find(slow.hosts, host) == slow.hosts.end(),
+            fmt::format("slow hosts: {} is named twice", host));
     slow.hosts.push_back(host);
     slow.factors.push_back(factor);
   });

@@ -53,19 +53,6 @@ constexpr GpuRow gpu_rows[] = {
 
 bool holds(const std::string& text, std::string_view part) { return text.find(part) != text.npos; }
 
-/// "h100", but not of "gh100" or "h1000".
-bool names_gpu(const std::string& text, std::string_view gpu) {
-  for (std::size_t at = text.find(gpu); at != text.npos; at = text.find(gpu, at + 1)) {
-    const auto is_part = [&](std::size_t i) {
-      return i < text.size() && std::isalnum(static_cast<unsigned char>(text[i])) != 0;
-    };
-    // "cluster:2xdgx-h100" and "8xh100": a count stands before the name.
-    const bool begins = at == 0 || !is_part(at - 1) || text[at - 1] == 'x';
-    if (begins && !is_part(at + gpu.size())) return true;
-  }
-  return false;
-}
-
 /// The shipped machine that the text calls by its name, "2x AWS p4de.24xlarge", "GCP A3 Mega VM" or
 /// "DGX A100", if a node of it has as many GPUs. Names that are those of GPUs ("oci-h100") are
 /// none.
@@ -104,6 +91,18 @@ const GpuRow* row_of_gpus(std::string_view hardware, int per_node) {
 }
 
 }  // namespace
+
+bool names_gpu(std::string_view text, std::string_view gpu) {
+  for (std::size_t at = text.find(gpu); at != text.npos; at = text.find(gpu, at + 1)) {
+    const auto is_part = [&](std::size_t i) {
+      return i < text.size() && std::isalnum(static_cast<unsigned char>(text[i])) != 0;
+    };
+    // "cluster:2xdgx-h100" and "8xh100": a count stands before the name.
+    const bool begins = at == 0 || !is_part(at - 1) || text[at - 1] == 'x';
+    if (begins && !is_part(at + gpu.size())) return true;
+  }
+  return false;
+}
 
 std::vector<VendorFloor> floors_of(std::string_view hardware, const Scale& scale) {
   std::string text = lower_case(hardware);

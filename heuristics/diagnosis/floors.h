@@ -12,6 +12,10 @@
 
 namespace collbench {
 
+/// Whether a text in lower case names that GPU, alone or behind a count: "8xh100", but not "gh100"
+/// or "h1000" for "h100".
+bool names_gpu(std::string_view text, std::string_view gpu);
+
 struct VendorFloor {
   const char* vendor;   // "Azure NHC"
   const char* machine;  // "ND H100 v5"

@@ -264,7 +264,7 @@ TEST(SimulatedValues, AreReadAndRefused) {
   for (const char* text : {"3", "x:1us", "3:", ":1us", "-1:1us", "3:1us,,"}) {
     EXPECT_THROW(parse_stragglers(text), InvalidArgument) << text;
   }
-  for (const char* text : {"3:0", "3:1.5", "3:-1", "3:x", "3:0.5x"}) {
+  for (const char* text : {"3:0", "3:1.5", "3:-1", "3:x", "3:0.5x", "3:0.5,3:0.5"}) {
     EXPECT_THROW(parse_slow_hosts(text), InvalidArgument) << text;
   }
 }

@@ -1,5 +1,10 @@
 // `collbench train` with workloads and simulated networks: what it prints and writes, and how it
 // refuses.
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -79,6 +84,79 @@ TEST_F(TrainSimulatedTest, AStepIsScaledShardedAndSlowedAsAsked) {
     EXPECT_EQ(refused.code, 2);
     EXPECT_THAT(refused.err, HasSubstr("1.5 is not a share above 0 and at most 1"));
   }
+}
+
+TEST_F(TrainSimulatedTest, OnlyGradientsTravelInTheTypeOfTheWire) {
+  const auto step = [&](std::vector<std::string> more) {
+    more.insert(more.begin(),
+                {"--workload", "mnist-cnn", "--topo", "star:4,10Gbps,20us", "--json", "-"});
+    const CommandOutcome outcome = run(more);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return parse_json<nlohmann::json>(outcome.out);
+  };
+  const nlohmann::json whole = step({"--sharding", "optimizer"});
+  const nlohmann::json narrow = step({"--sharding", "optimizer", "--wire", "f16"});
+  ASSERT_EQ(whole["buckets"].size(), 2U);
+  ASSERT_EQ(narrow["buckets"].size(), 2U) << "planned at the type of the parameters";
+  EXPECT_EQ(narrow["gathers"].size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto bytes = whole["buckets"][i]["bytes"].get<std::int64_t>();
+    EXPECT_EQ(narrow["buckets"][i]["bytes"], bytes / 2);
+    EXPECT_EQ(narrow["gathers"][i]["bytes"], bytes);
+  }
+  EXPECT_EQ(narrow["memory"]["parameters_bytes"], whole["memory"]["parameters_bytes"]);
+}
+
+TEST_F(TrainSimulatedTest, TheDeviceIsThatOfTheMachineOrIsAskedFor) {
+  const auto on = [&](const char* topology) {
+    return run({"--workload", "mnist-cnn", "--topo", topology, "--buckets", "one", "--algo", "ring",
+                "--workers", "2"});
+  };
+  const std::pair<const char*, const char*> known[] = {
+      {"cluster:2xaws-p5", "h100"}, {"cluster:2xaws-p5e", "h200"}, {"aws-p5en", "h200"},
+      {"p5.48xlarge", "h100"},      {"gb200-nvl72", "b200"},       {"dgx-2", "v100"},
+      {"ethernet-10g:4", "v100"}};
+  for (const auto& [topology, device] : known) {
+    const CommandOutcome outcome = on(topology);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr(std::string("roofline of ") + device + " ")) << topology;
+  }
+  for (const char* topology : {"cluster:2xdgx-b300", "gb300-nvl72", "alps-gh200", "tpu-v5e:4x4"}) {
+    const CommandOutcome outcome = on(topology);
+    EXPECT_EQ(outcome.code, 2) << topology;
+    EXPECT_THAT(outcome.err, HasSubstr(std::string("no roofline of ") + topology + " is known"));
+  }
+}
+
+TEST_F(TrainSimulatedTest, EveryAlgorithmThatABucketPlaysIsNamed) {
+  const std::vector<std::string> words{"--workload",         "resnet50",  "--topo",
+                                       "cluster:2xdgx-a100", "--buckets", "tensor"};
+  std::vector<std::string> with_json = words;
+  with_json.insert(with_json.end(), {"--json", "out.json"});
+  const CommandOutcome outcome = run(with_json);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const std::string header = outcome.out.substr(outcome.out.find("# 161 buckets"));
+  std::map<std::string, int> counts;
+  const auto document = parse_json<nlohmann::json>(folder_.read("out.json"));
+  for (const auto& bucket : document["buckets"]) ++counts[bucket["algorithm"]];
+  EXPECT_GT(counts.size(), 1U);
+  for (const auto& [name, count] : counts) {
+    EXPECT_NE(name, "");
+    EXPECT_THAT(header.substr(0, header.find('\n')),
+                HasSubstr(name + " for " + std::to_string(count)));
+  }
+}
+
+TEST_F(TrainSimulatedTest, AnEfficiencyAboveOneIsExplained) {
+  folder_.write("large_update.csv",
+                "# batch: 8\n# optimizer_us: 100000\nlayer,kind,tensors,forward_flops,activations,"
+                "forward_us,weight_us,input_us\na,linear,1000,1,1,1000,1000,0\n");
+  const std::vector<std::string> words{"--workload",         "./large_update.csv", "--topo",
+                                       "star:4,10Gbps,20us", "--worker-batch",     "8"};
+  std::vector<std::string> shared = words;
+  shared.insert(shared.end(), {"--sharding", "optimizer"});
+  EXPECT_THAT(run(shared).out, HasSubstr("# above 100 %: one worker alone updates all parameters"));
+  EXPECT_THAT(run(words).out, testing::Not(HasSubstr("above 100 %")));
 }
 
 TEST_F(TrainSimulatedTest, WorkersKeepWholeGradientsBetweenMicroBatches) {
@@ -177,6 +255,25 @@ TEST_F(TrainSimulatedTest, ARefusedSettingIsNamed) {
                                       "parameter-server", "--buckets", "one"});
   EXPECT_EQ(servers.code, 2);
   EXPECT_THAT(servers.err, HasSubstr("--buckets is of steps with an all-reduce"));
+  const CommandOutcome seats = run({"--topo", "star:4,1Gbps,20us", "--workers", "4", "--strategy",
+                                    "parameter-server", "--compute-time", "1ms"});
+  EXPECT_EQ(seats.code, 2);
+  EXPECT_THAT(seats.err, HasSubstr("(4 workers and 1 parameter server need a host each)"));
+}
+
+TEST_F(TrainSimulatedTest, WhatDoesNotFitASimulatedStepIsRefusedBeforeIt) {
+  const auto refused = [&](std::vector<std::string> more, const char* words) {
+    more.insert(more.begin(), {"--workload", "mnist-cnn", "--topo", "star:4,10Gbps,20us"});
+    const CommandOutcome outcome = run(more);
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_THAT(outcome.err, HasSubstr(words));
+  };
+  refused({"--optimizer", "rmsprop"}, "unknown optimizer");
+  refused({"--strategy", "parameter-server"}, "strategy of a workload's steps");
+  refused({"--slow-workers", "0:0.5,0:0.5"}, "0 is named twice");
+  refused({"--datatype", "i32"}, "gradients are no whole numbers");
+  refused({"--json", "-", "--trace", "-"}, "standard output has room for one");
 }
 
 }  // namespace

@@ -93,7 +93,8 @@ class Timeline final : private StepCompute, private GradientSum {
     if (range.count > 0) window_.need(range.first, range.first + range.count);
   }
   void gather(std::size_t bucket) {
-    step_.gathers.push_back({bucket, launch(bucket, model_.all_gather[bucket])});
+    step_.gathers.push_back(
+        {bucket, launch(bucket, model_.all_gather[bucket], model_.element_bytes)});
     there_[bucket] = stream_free_;
   }
   void wait_until(Seconds time) {
@@ -118,17 +119,17 @@ class Timeline final : private StepCompute, private GradientSum {
       const std::size_t next = step_.buckets.size();
       const Bucket& bucket = model_.buckets[next];
       if (bucket.first + bucket.count > end) return;
-      step_.buckets.push_back(launch(next, model_.all_reduce[next]));
+      step_.buckets.push_back(launch(next, model_.all_reduce[next], model_.wire_bytes));
     }
   }
   /// A collective of a bucket, on the communication stream.
-  BucketSpan launch(std::size_t bucket, Seconds time) {
+  BucketSpan launch(std::size_t bucket, Seconds time, int element_bytes) {
     const Seconds ready = now_;
     advance(model_.costs.per_bucket);
     const Seconds start = std::max(now_, stream_free_);
     stream_free_ = start + time;
     spent_ += time;
-    return {Bytes{model_.buckets[bucket].count * model_.element_bytes}, ready, start, stream_free_};
+    return {Bytes{model_.buckets[bucket].count * element_bytes}, ready, start, stream_free_};
   }
   Seconds waited() override { return std::exchange(waited_, Seconds{0}); }
   Spent wait() override {

@@ -74,7 +74,8 @@ struct StepModel {
   StateSharding sharding = StateSharding::none;
   std::vector<Seconds> all_reduce;  // of each bucket; where ranks share, its reduce-scatter
   std::vector<Seconds> all_gather;  // of each bucket; where ranks share
-  int element_bytes = 4;            // of a gradient on the wire
+  int element_bytes = 4;            // of a parameter
+  int wire_bytes = 4;               // of a gradient on the wire
   StepCosts costs;
   bool overlap = true;
   int accumulate = 1;  // micro-batches of a step; only the last one communicates
