@@ -108,7 +108,9 @@ TEST(WorkloadTest, MalformedTablesAreRefusedWithTheirLine) {
   refuses(header + "a\"b,conv,6,1,1\n", "neither quotes nor backslashes");
   refuses(header + "a,conv,1099511627776,1,1\nb,conv,1,1,1\n", "at most 2^40");
   refuses("# parameters: 5\n" + header + "a,conv,6,1,1\n", "its tensors have 6");
-  refuses(timed.substr(timed.find("layer")) + "a,conv,6,1,1,1,1,1\n", "batch");
+  const std::string columns = timed.substr(timed.find("layer"));
+  refuses(columns + "a,conv,6,1,1,1,1,1\n", "batch");
+  refuses("# batch: 4\n" + columns + "a,conv,6,1,1,0,0,0\n", "has times, but all of them are 0");
 }
 
 TEST(WorkloadTest, AnUnknownNameGetsASuggestion) {

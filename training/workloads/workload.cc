@@ -72,6 +72,11 @@ class TableReader {
       if (!comment("optimizer_us").empty()) {
         times_.optimizer = Seconds(number(comment("optimizer_us"), "optimizer_us") * 1e-6);
       }
+      Seconds all = times_.optimizer;
+      for (const LayerTimes& layer : times_.layers) {
+        all += layer.forward + layer.weight + layer.input;
+      }
+      check(all.count() > 0, "has times, but all of them are 0");
       workload_.measured = std::move(times_);
     }
     return std::move(workload_);
