@@ -37,6 +37,14 @@ TEST(TfConfigTest, ASparseJobAndAnIndexInQuotesAreAccepted) {
   EXPECT_THAT(mirrored_place(config).hosts, ElementsAre("b:2", "c:3"));
 }
 
+TEST(TfConfigTest, AnIndexIsWhatPythonsIntMakesOfIt) {
+  for (const char* index : {"1", "1.0", "1.7", "true", R"(" 1 ")"}) {
+    EXPECT_EQ(parse_tf_config("{" + workers + "," + task("worker", index) + "}").task_index, 1)
+        << index;
+  }
+  EXPECT_EQ(parse_tf_config("{" + workers + "," + task("worker", "-0.7") + "}").task_index, 0);
+}
+
 TEST(TfConfigTest, WithoutAClusterThereIsASingleWorker) {
   for (const char* text : {"{}", R"({"cluster":{}})", R"({"cluster":{"worker":[]}})",
                            R"({"cluster":null,"task":{"type":"worker","index":3}})"}) {
@@ -85,7 +93,11 @@ TEST(TfConfigTest, RefusesInTheWordsOfTensorFlow) {
       {"{" + workers + "," + task("worker", "3") + "}",
        "The `task_id` 3 exceeds the maximum id of worker."},
       {"{" + workers + "," + task("worker", "-1") + "}", "the index of the task must be 0 to"},
-      {"{" + workers + "," + task("worker", "1.5") + "}", "must be a whole number, not 1.5"},
+      {"{" + workers + "," + task("worker", R"("1.5")") + "}",
+       "must be a whole number, not \"1.5\""},
+      {"{" + workers + "," + task("worker", "1e300") + "}", "the index of the task must be 0 to"},
+      {R"({"cluster":{"worker":["127.0.0.1:1","localhost:1"]},)" + task("worker", "0") + "}",
+       "the address 'localhost:1' is listed twice, also as '127.0.0.1:1'"},
       {R"({"cluster":{"worker":"a:1"},)" + task("worker", "0") + "}",
        "The tasks for job 'worker' must be a list or a dictionary from integers to strings."},
       {R"({"cluster":{"worker":["a"]},)" + task("worker", "0") + "}",

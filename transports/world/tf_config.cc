@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
+#include <cmath>
+#include <limits>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -24,7 +26,8 @@ bool is_job(std::string_view name) {
   return std::find(job_names.begin(), job_names.end(), name) != job_names.end();
 }
 
-/// A whole number, or one in a string: Python's int() takes both.
+/// As Python's int() takes it: a number without its fraction, true as 1, a whole number in a
+/// string, with blanks around it.
 int index_of(const json& value, const std::string& what) {
   std::int64_t index = -1;
   bool read = false;
@@ -35,9 +38,16 @@ int index_of(const json& value, const std::string& what) {
     index = static_cast<std::int64_t>(
         std::min<std::uint64_t>(value.get<std::uint64_t>(), std::uint64_t{most_tasks} + 1));
     read = true;
+  } else if (value.is_number_float()) {
+    const double number = std::trunc(value.get<double>());
+    index = static_cast<std::int64_t>(std::clamp(number, -1.0, most_tasks + 1.0));
+    read = true;
+  } else if (value.is_boolean()) {
+    index = value.get<bool>() ? 1 : 0;
+    read = true;
   } else if (value.is_string()) {
-    const auto number =
-        integer_in(value.get_ref<const std::string&>(), std::numeric_limits<std::int64_t>::min());
+    const auto number = integer_in(trimmed(value.get_ref<const std::string&>()),
+                                   std::numeric_limits<std::int64_t>::min());
     index = number.value_or(index);
     read = number.has_value();
   }
@@ -92,12 +102,17 @@ void read_cluster(const json& cluster, TfConfig& config) {
     config.cluster[job] = tasks_of(tasks, job);
   }
   std::erase_if(config.cluster, [](const auto& job) { return job.second.empty(); });
-  std::set<std::string> seen;
+  std::map<std::string, std::string> seen;  // as written, by what it means
   for (const auto& [job, tasks] : config.cluster) {
     for (const auto& [index, address] : tasks) {
-      require(seen.insert(address).second,
-              fmt::format("TF_CONFIG: the address '{}' is listed twice; every task needs its own",
-                          address));
+      const bool named = address.starts_with("localhost:");
+      const std::string meant = named ? "127.0.0.1" + address.substr(address.rfind(':')) : address;
+      const auto [other, added] = seen.emplace(meant, address);
+      require(
+          added,
+          fmt::format(
+              "TF_CONFIG: the address '{}' is listed twice{}; every task needs its own", address,
+              other->second == address ? "" : fmt::format(", also as '{}'", other->second)));
     }
   }
 }
