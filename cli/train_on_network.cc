@@ -9,6 +9,7 @@
 #include "cli/exit_code.h"
 #include "cli/output_file.h"
 #include "cli/train_options.h"
+#include "cli/train_report.h"
 #include "cli/train_runs.h"
 #include "cli/train_simulated.h"
 #include "core/error.h"
@@ -101,7 +102,6 @@ void train_mirrored(const Settings& settings, const TrainingPlan& plan, const Sa
   run.points = train_simulated_mirrored(plan, step, samples.train, samples.held_out, points);
 }
 
-void train_with_servers(const Settings& settings, const TrainingPlan& plan, const Samples& samples,
 Machine machine_for(const std::string& topology, int workers, int servers) {
   machine(topology, workers);  // what else may be wrong with it
   try {
@@ -113,6 +113,7 @@ Machine machine_for(const std::string& topology, int workers, int servers) {
   }
 }
 
+void train_with_servers(const Settings& settings, const TrainingPlan& plan, const Samples& samples,
                         int points, NetworkRun& run) {
   for (const char* name : {"algo", "buckets", "no-overlap", "sharding", "per-tensor", "per-bucket",
                            "crowding", "interference", "trace"}) {
@@ -163,6 +164,7 @@ void print(const Settings& settings, const TrainingPlan& plan, const NetworkRun&
                              to_string(point.time), point.updates, point.samples, point.loss,
                              point.held_out_loss, point.held_out_accuracy, point.staleness);
   }
+  std::cout << divergence_line(run.points.back().held_out_loss);
 }
 
 nlohmann::ordered_json document_of(const Settings& settings, const TrainingPlan& plan,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -78,6 +79,7 @@ void print_results(const TrainingPlan& plan, const Samples& samples,
     std::cout << fmt::format("{:>6}{:>12.6f}{:>12.4f}{:>12.1f}\n", ++number, epoch.loss,
                              epoch.accuracy, images_per_second(epoch));
   }
+  if (number > 0) std::cout << divergence_line(reports[0].epochs.back().loss);
   if (const double rate = steady_rate(plan, exchange, reports); rate > 0) {
     std::cout << fmt::format("# after the first step: {:.1f} images/s by the median step\n", rate);
   }
@@ -186,6 +188,10 @@ std::string step_table(std::string_view corner, std::span<const StepPart> parts,
       table += fmt::format("{:>14.3f}", median_ms(ranks[rank], part));
   }
   return table + '\n';
+}
+
+std::string divergence_line(double loss) {
+  return std::isfinite(loss) ? "" : "# the loss is no number any more: training has diverged\n";
 }
 
 void report_training(const Settings& settings, const TrainingPlan& plan, const Samples& samples,

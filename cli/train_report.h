@@ -43,6 +43,9 @@ struct GradientExchange {
   bool in_step = true;         // false: each worker has steps of its own, and waits for no other
 };
 
+/// Says so if the last loss is no number any more; else nothing.
+std::string divergence_line(double loss);
+
 /// Prints, unless JSON goes to standard output, and writes --json. There may be no steps, after a
 /// checkpoint of the last one.
 void report_training(const Settings& settings, const TrainingPlan& plan, const Samples& samples,

@@ -292,7 +292,8 @@ class Replica final : private StepCompute {
 Progress progress_of(const Score& score, std::int64_t steps, std::int64_t samples,
                      Seconds elapsed) {
   const auto count = static_cast<double>(samples);
-  return {steps, score.loss / count, static_cast<double>(score.correct) / count, elapsed, samples};
+  return {steps, mean_loss(score.loss, samples), static_cast<double>(score.correct) / count,
+          elapsed, samples};
 }
 
 void note_waiting(std::vector<ReplicaReport>& reports) {

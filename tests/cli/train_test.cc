@@ -91,6 +91,14 @@ TEST_F(TrainTest, ACheckpointIsOfItsDivisionOfTheData) {
   EXPECT_EQ(train({"--backend", "grpc", "--workers", "2", "--epochs", "2", "--resume"}).code, 0);
 }
 
+TEST_F(TrainTest, DivergedTrainingIsCalledSo) {
+  const CommandOutcome outcome = run({"--widths", "8", "--lr", "1e30", "--epochs", "2", "--workers",
+                                      "1", "--strategy", "parameter-server"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("# the loss is no number any more: training has diverged"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("-nan")));
+}
+
 TEST_F(TrainTest, ATraceOfAProcessHasThePartsOfItsSteps) {
   const CommandOutcome outcome = run({"--model", "dense2", "--workers", "2", "--backend", "grpc",
                                       "--steps", "3", "--epochs", "1", "--trace", "steps.json"});

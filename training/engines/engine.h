@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -37,6 +38,11 @@ struct Score {
   double loss = 0;  // softmax cross-entropy, natural logarithm
   std::int64_t correct = 0;
 };
+
+/// Of losses that are at least 0; where training has diverged, a NaN without a sign.
+inline double mean_loss(double sum, std::int64_t samples) {
+  return std::abs(sum / static_cast<double>(samples));
+}
 
 /// Called during backward(): the first `end` elements of gradients() are final.
 using GradientsReady = std::function<void(std::int64_t end)>;

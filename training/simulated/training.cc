@@ -69,7 +69,7 @@ class Trainee {
     point.time = now;
     point.updates = updates_;
     point.samples = samples_;
-    if (since_ > 0) point.loss = loss_ / static_cast<double>(since_);
+    if (since_ > 0) point.loss = mean_loss(loss_, since_);
     if (updates_since_ > 0) point.staleness = staleness_ / static_cast<double>(updates_since_);
     const Evaluation held_out = evaluate(*network_, held_out_, own_batch_);
     point.held_out_loss = held_out.loss;
@@ -233,7 +233,7 @@ std::vector<LossPoint> train_simulated_server(const TrainingPlan& plan, const St
   check(plan, data, 1);
   require(servers >= 1, "parameter servers are at least 1");
   require(link.rate.bytes_per_second > 0, "a server's link needs a rate");
-  Trainee trainee(plan, step.workers, data, held_out, points);
+  Trainee trainee(plan, 1, data, held_out, points);
   AsynchronousRun(trainee, step, servers, link, plan.seed).run();
   return trainee.take_points();
 }
