@@ -1,6 +1,7 @@
 #include "bench/simulated/values.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -14,12 +15,14 @@ namespace {
 template <typename Take>
 void for_each_pair(const std::string& what, const std::string& text, Take take) {
   if (text.empty()) return;
+  std::set<int> seen;
   for (const std::string& part : parse_list(what, text)) {
     const std::size_t colon = std::min(part.find(':'), part.size());
     const auto number = small_integer_in(part.substr(0, colon));
     require(number.has_value() && colon + 1 < part.size(),
             fmt::format("{}: '{}' is not NUMBER:VALUE as in '{}'", what, part,
                         what == "stragglers" ? "3:10us" : "3:0.5"));
+    require(seen.insert(*number).second, fmt::format("{}: {} is named twice", what, *number));
     take(*number, part.substr(colon + 1));
   }
 }
@@ -40,8 +43,6 @@ SlowHosts parse_slow_hosts(const std::string& text) {
     const double factor = number_in(share, 0, 1).value_or(0);
     require(factor > 0,
             fmt::format("slow hosts: '{}' is not a share above 0 and at most 1", share));
-    require(std::ranges::find(slow.hosts, host) == slow.hosts.end(),
-            fmt::format("slow hosts: {} is named twice", host));
     slow.hosts.push_back(host);
     slow.factors.push_back(factor);
   });

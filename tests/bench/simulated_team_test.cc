@@ -261,7 +261,7 @@ TEST(SimulatedValues, AreReadAndRefused) {
   EXPECT_EQ(stragglers[1].first, 7);
   EXPECT_DOUBLE_EQ(stragglers[1].second.count(), 1e-3);
   EXPECT_THAT(parse_slow_hosts("3:0.5,4:0.25").factors, ElementsAre(0.5, 0.25));
-  for (const char* text : {"3", "x:1us", "3:", ":1us", "-1:1us", "3:1us,,"}) {
+  for (const char* text : {"3", "x:1us", "3:", ":1us", "-1:1us", "3:1us,,", "3:1us,3:2us"}) {
     EXPECT_THROW(parse_stragglers(text), InvalidArgument) << text;
   }
   for (const char* text : {"3:0", "3:1.5", "3:-1", "3:x", "3:0.5x", "3:0.5,3:0.5"}) {
