@@ -74,6 +74,7 @@ class FlightReader {
     const auto entries = dump_.find("entries");
     if (entries == dump_.end() || !entries->is_array()) return;
     for (const json& entry : *entries) take(entry);
+    take_status();
     forget_earlier_groups();
   }
 
@@ -111,6 +112,7 @@ class FlightReader {
     const double ms = number_at(entry, "duration_ms");
     if (ms > 0 && std::isfinite(ms)) record.duration_us = 1000 * ms;
     add(record);
+    numbers_[record.communicator].group = integer_at(entry, "pg_id");
   }
 
   /// "nccl:recv 1<-0", "nccl:send 0->1", of ranks of the group.
@@ -154,6 +156,22 @@ class FlightReader {
     }
     places.push_back(job_.records.size());
     job_.records.push_back(record);
+  }
+
+  /// How far this rank has come in its groups, which a dump of what has not ended says here alone.
+  /// Of a group that sends and receives as well, the numbers may be those of its transfers: then
+  /// the last one is not that of its last collective.
+  void take_status() {
+    const auto status = dump_.find("pg_status");
+    if (status == dump_.end() || !status->is_object()) return;
+    for (const auto& [communicator, numbers] : numbers_) {
+      const auto own = status->find(std::to_string(numbers.group));
+      if (own == status->end() || numbers.of.empty()) continue;
+      if (integer_at(*own, "last_enqueued_collective") != numbers.of.rbegin()->first) continue;
+      std::int64_t& through =
+          job_.communicators[static_cast<std::size_t>(communicator)].completed_through;
+      through = std::max(through, integer_at(*own, "last_completed_collective"));
+    }
   }
 
   void forget_earlier_groups() {
@@ -213,6 +231,7 @@ class FlightReader {
   struct Numbers {
     std::map<std::int64_t, std::vector<std::size_t>> of;  // places in the records, by sequence
     std::int64_t latest = -1;
+    std::int64_t group = -1;  // pg_id: the rank's own number of it
   };
   std::map<int, Numbers> numbers_;  // by communicator
   std::int64_t left_behind_ = 0;

@@ -75,6 +75,9 @@ std::string standstill_seen(const JobRanks& ranks, const Standstill& still) {
   std::string seen =
       fmt::format("collective {} of '{}' has not ended", *still.sequence, still.communicator);
   if (!still.missing.empty()) seen += "; not issued by " + ranks_in_words(ranks, still.missing);
+  if (!still.missing_elsewhere.empty()) {
+    seen += "; other communicators wait for " + ranks_in_words(ranks, still.missing_elsewhere);
+  }
   if (!still.not_started.empty()) {
     seen += fmt::format(
         "; {} issued it and {} not started it, others have: the work before it on "

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <ostream>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -137,7 +138,9 @@ void add_standstill(const JobReport& report, Json& out) {
   const Standstill& still = report.verdict.standstill;
   if (still.sequence) {
     out["stuck_seq"] = *still.sequence;
-    out["missing_ranks"] = still.missing;
+    std::set<int> missing(still.missing.begin(), still.missing.end());
+    missing.insert(still.missing_elsewhere.begin(), still.missing_elsewhere.end());
+    out["missing_ranks"] = missing;
     if (!still.not_started.empty()) out["ranks_not_started"] = still.not_started;
     if (!still.unheard.empty()) out["ranks_without_log"] = still.unheard;
     if (!still.mismatches.empty()) out["mismatches"] = still.mismatches;

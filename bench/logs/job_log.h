@@ -72,6 +72,8 @@ struct JobCommunicator {
   int nodes = 0;               // 0: not said
   std::vector<int> members{};  // rank in the job of each rank; empty: not said
   std::string_view format{};   // of the log that named it first
+  /// Up to which number one of its ranks says to have completed all; -1: none says it.
+  std::int64_t completed_through = -1;
   /// Its ranks write only when they or others have waited for long: silence says nothing.
   bool heard_when_stuck = false;
   /// Its log is written while the job runs, and ends where that was read.

@@ -35,14 +35,39 @@ Completed completed_of(const JobLog& job) {
   return completed;
 }
 
-std::map<int, Issued> issued_of(const JobLog& job) {
-  std::map<int, Issued> all;
+/// Likewise all that a rank says to have completed, by communicator: up to the last collective
+/// among it in which each needs something of all.
+std::map<int, std::int64_t> said_completed(const JobLog& job) {
+  std::map<int, std::int64_t> through;
+  for (const LogRecord& record : job.records) {
+    const bool needs_all = waits_for_all(record.kind) || record.kind == LoggedKind::all_to_all ||
+                           record.kind == LoggedKind::barrier;
+    const JobCommunicator& one = job.communicators[static_cast<std::size_t>(record.communicator)];
+    if (!needs_all || record.sequence > one.completed_through) continue;
+    std::int64_t& last = through.try_emplace(record.communicator, -1).first->second;
+    last = std::max(last, record.sequence);
+  }
+  return through;
+}
+
+std::vector<const LogRecord*> open_records(const JobLog& job) {
+  std::vector<const LogRecord*> open;
   const Completed completed = completed_of(job);
+  const std::map<int, std::int64_t> said = said_completed(job);
   for (const LogRecord& record : job.records) {
     if (record.state == RecordState::completed) continue;
     if (completed.contains({record.communicator, record.kind, record.sequence})) continue;
-    std::optional<std::int64_t>& first = all[record.communicator].first_open;
-    first = std::min(first.value_or(record.sequence), record.sequence);
+    const auto through = said.find(record.communicator);
+    if (through == said.end() || record.sequence > through->second) open.push_back(&record);
+  }
+  return open;
+}
+
+std::map<int, Issued> issued_of(const JobLog& job, const std::vector<const LogRecord*>& open) {
+  std::map<int, Issued> all;
+  for (const LogRecord* record : open) {
+    std::optional<std::int64_t>& first = all[record->communicator].first_open;
+    first = std::min(first.value_or(record->sequence), record->sequence);
   }
   for (const LogRecord& record : job.records) {
     const auto found = all.find(record.communicator);
@@ -222,10 +247,28 @@ void find_transfers(const JobLog& job, const JobRanks& ranks, Standstill& found)
   }
 }
 
+/// Of the ranks that others wait for those that wait in nothing themselves: what holds up the
+/// others holds up the job. Where all have sends or receives open, those may have been issued
+/// ahead.
+std::set<int> idle_ranks(const JobLog& job, const JobRanks& ranks,
+                         const std::vector<const LogRecord*>& open,
+                         const std::vector<Standstill>& stills) {
+  std::set<int> idle;
+  for (const Standstill& still : stills) idle.insert(still.missing.begin(), still.missing.end());
+  for (const LogRecord* record : open) idle.erase(ranks.in_job(*record));
+  std::set<int> without_transfers = idle;
+  for (const OpenTransfer& one : job.open_transfers) without_transfers.erase(one.rank);
+  return without_transfers.empty() ? idle : without_transfers;
+}
+
 }  // namespace
 
 std::string standstill_words(const Standstill& still) {
-  if (!still.missing.empty()) return "not issued by " + ranks_text(still.missing);
+  if (!still.missing.empty()) {
+    std::string words = "not issued by " + ranks_text(still.missing);
+    if (still.missing_elsewhere.empty()) return words;
+    return words + "; other communicators wait for " + ranks_text(still.missing_elsewhere);
+  }
   if (!still.mismatches.empty()) return "where ranks call different collectives";
   std::string words = "issued by all ranks whose logs are here";
   if (!still.not_started.empty()) words += ", not started by " + ranks_text(still.not_started);
@@ -252,9 +295,10 @@ Standstill standstill_of(const JobLog& job, const JobRanks& ranks) {
   Standstill all;
   find_behind(job, ranks, all);
   find_transfers(job, ranks, all);
-  Standstill found = all;
-  for (const auto& [communicator, issued] : issued_of(job)) {
-    Standstill here = all;
+  const std::vector<const LogRecord*> open = open_records(job);
+  std::vector<Standstill> stills;
+  for (const auto& [communicator, issued] : issued_of(job, open)) {
+    Standstill& here = stills.emplace_back(all);
     const JobCommunicator& one = job.communicators[static_cast<std::size_t>(communicator)];
     here.sequence = issued.first_open;
     here.communicator = one.name;
@@ -262,14 +306,20 @@ Standstill standstill_of(const JobLog& job, const JobRanks& ranks) {
     find_missing(job, ranks, communicator, issued, here);
     find_not_started(job, ranks, communicator, *here.sequence, here);
     find_mismatches(job, ranks, communicator, *here.sequence, here);
-    // What one communicator's missing rank waits for may hold up others: that one explains most.
-    const auto explained = [](const Standstill& still) {
-      return !still.missing.empty() ? 2 : !still.not_started.empty() ? 1 : 0;
-    };
-    if (found.sequence && explained(here) <= explained(found)) continue;
-    found = here;
   }
+  if (stills.empty()) return all;
+  std::set<int> elsewhere = idle_ranks(job, ranks, open, stills);
+  const auto explained = [&](const Standstill& still) {
+    const auto idle = std::count_if(still.missing.begin(), still.missing.end(),
+                                    [&](int rank) { return elsewhere.contains(rank); });
+    return std::tuple(!still.missing.empty() ? 2 : !still.not_started.empty() ? 1 : 0, idle);
+  };
+  Standstill found = *std::max_element(
+      stills.begin(), stills.end(),
+      [&](const Standstill& a, const Standstill& b) { return explained(a) < explained(b); });
   std::sort(found.missing.begin(), found.missing.end());
+  for (const int rank : found.missing) elsewhere.erase(rank);
+  found.missing_elsewhere.assign(elsewhere.begin(), elsewhere.end());
   return found;
 }
 

@@ -14,6 +14,8 @@ struct Standstill {
   std::optional<std::int64_t> sequence;  // of the first collective that has not ended
   std::string communicator;              // its name
   std::vector<int> missing;              // ranks of the job that have not issued it
+  /// Ranks that have not issued what others wait in, in other communicators, and wait in nothing.
+  std::vector<int> missing_elsewhere;
   /// Ranks that have issued it and whose kernel has not started, where that of others has.
   std::vector<int> not_started;
   bool started_by_all = false;  // the kernels of all members are in it

@@ -2,10 +2,12 @@
 // others wait in, and of those whose log is not here.
 #include "bench/logs/standstill.h"
 
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,6 +15,7 @@
 
 #include "bench/logs/job_files.h"
 #include "bench/logs/job_lines.h"
+#include "bench/logs/job_report.h"
 #include "bench/logs/job_verdict.h"
 
 namespace collbench {
@@ -120,6 +123,77 @@ TEST(StandstillOfDumpsTest, AnotherTypeOfAsManyBytesIsADifferentCollective) {
   EXPECT_THAT(said.seen, HasSubstr("all-reduce of 4000 B (int) by rank 1"));
   EXPECT_THAT(said.seen, HasSubstr("all-reduce of 4000 B (float) by ranks 0, 2, 3"));
   EXPECT_THAT(said.seen, Not(HasSubstr("the network or a kernel hangs")));
+}
+
+/// Of a dump of what has not ended only, as of PyTorch 2.9 in NVIDIA/nvidia-resiliency-ext
+/// (tests/attribution/unit/fr_traces): one group, its open collectives, and the last that the rank
+/// has issued and completed.
+std::string open_dump(const std::string& group, const std::string& ranks,
+                      const std::vector<int>& open, int enqueued, int completed) {
+  std::vector<std::string> entries;
+  for (const int sequence : open) {
+    entries.push_back(fmt::format(
+        R"({{"pg_id": 11, "process_group": ["{}", "experts"], "collective_seq_id": {}, )"
+        R"("profiling_name": "nccl:all_to_all", "input_sizes": [[1000]], )"
+        R"("input_dtypes": ["Float"], "state": "scheduled", "is_p2p": false}})",
+        group, sequence));
+  }
+  return fmt::format(
+      R"({{"version": "2.9", "pg_config": {{"{}": {{"name": "{}", "desc": "experts", )"
+      R"("ranks": "{}"}}}}, "pg_status": {{"11": {{"last_enqueued_collective": {}, )"
+      R"("last_completed_collective": "{}"}}}}, "entries": [{}]}})",
+      group, group, ranks, enqueued, completed, fmt::join(entries, ","));
+}
+
+TEST(StandstillOfDumpsTest, WhatARankSaysToHaveCompletedIsNoStandstillOfAnother) {
+  const std::string waits = open_dump("72", "[0, 1, 2]", {8}, 8, 7);
+  const Said said = said_of(dumped({waits, open_dump("72", "[0, 1, 2]", {6, 7}, 7, 5), waits}));
+  EXPECT_EQ(said.still.sequence, 8);
+  EXPECT_THAT(said.still.missing, ElementsAre(1));
+}
+
+TEST(StandstillOfDumpsTest, TheNumbersOfTransfersAreNotThoseOfCollectives) {
+  const std::string waits = open_dump("72", "[0, 1]", {7}, 13998, 13996);
+  const Said said = said_of(dumped({waits, waits}));
+  EXPECT_EQ(said.still.sequence, 7);
+  EXPECT_THAT(said.still.missing, IsEmpty());
+}
+
+TEST(StandstillOfDumpsTest, RanksThatSeveralCommunicatorsWaitForAreAllNamed) {
+  const std::string none_of[] = {open_dump("73", "[0, 1]", {}, -1, -1),
+                                 open_dump("74", "[2, 3]", {}, -1, -1)};
+  JobLog job = dumped({open_dump("73", "[0, 1]", {5}, 5, 4), none_of[0],
+                       open_dump("74", "[2, 3]", {5}, 5, 4), none_of[1]});
+  const Said said = said_of(job);
+  EXPECT_THAT(said.still.missing, ElementsAre(1));
+  EXPECT_THAT(said.still.missing_elsewhere, ElementsAre(3));
+  EXPECT_THAT(said.line, HasSubstr("not issued by rank 1; other communicators wait for rank 3"));
+  EXPECT_THAT(said.seen, HasSubstr("; other communicators wait for rank 3"));
+  const JobVerdict verdict = judge_job(job, {});
+  std::ostringstream out;
+  write_job_json(out, {job, verdict, {}});
+  EXPECT_THAT(out.str(), HasSubstr("\"missing_ranks\": [\n    1,\n    3\n  ]"));
+}
+
+// Rank 1 is missing from a pair because it waits for rank 2 in another, which waits in nothing.
+TEST(StandstillOfDumpsTest, ARankThatIsHeldUpItselfIsNotNamed) {
+  const Said said =
+      said_of(dumped({open_dump("a", "[0, 1]", {5}, 5, 4), open_dump("b", "[1, 2]", {5}, 5, 4),
+                      open_dump("b", "[1, 2]", {}, 4, 4)}));
+  EXPECT_THAT(said.still.missing, ElementsAre(2));
+  EXPECT_THAT(said.still.missing_elsewhere, IsEmpty());
+}
+
+TEST(StandstillOfDumpsTest, ARankThatWaitsForATransferIsNotNamedBesideOneThatWaitsForNothing) {
+  std::string receives = open_dump("c", "[1, 2]", {}, 0, 0);
+  receives.insert(receives.rfind(']'),
+                  R"({"process_group": ["c", "pipeline"], "p2p_seq_id": 9, "state": "scheduled", )"
+                  R"("profiling_name": "nccl:recv 0<-1", "is_p2p": true})");
+  const Said said =
+      said_of(dumped({open_dump("a", "[0, 1]", {5}, 5, 4), receives,
+                      open_dump("b", "[2, 3]", {}, 4, 4), open_dump("b", "[2, 3]", {5}, 5, 4)}));
+  EXPECT_THAT(said.still.missing, ElementsAre(2));
+  EXPECT_THAT(said.still.missing_elsewhere, IsEmpty());
 }
 
 std::string without_last_entry(const std::string& dump) {
