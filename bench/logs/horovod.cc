@@ -1,6 +1,7 @@
 // Horovod's timeline, which rank 0 writes: when each rank asked for a tensor, on rank 0's clock and
 // once per cycle, and how long the operation took then. Tensors that were fused repeat one
-// operation, which counts once with the bytes of all.
+// operation, each with stamps of its own a few microseconds later: it counts once with the bytes of
+// all, and a rank arrives with its last tensor.
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -27,6 +28,10 @@ struct TimelineTensor {
   std::vector<std::pair<std::string, double>> open;  // activities that have begun
   double moved_from = unknown_time, moved_to = unknown_time;
 };
+
+// Begins and ends of neighbours among fused tensors (horovod/common/timeline.cc stamps each).
+// Others begin when the ones before them have ended.
+constexpr double fused_within_us = 50;
 
 /// "NCCL_ALLREDUCE", "MPI_ALLREDUCE": what moves data, not what waits or copies.
 bool moves_data(const std::string& activity) {
@@ -73,6 +78,7 @@ class TimelineReader {
       const auto [activity, begin] = tensor.open.back();
       tensor.open.pop_back();
       if (moves_data(activity)) {
+        (activity.starts_with("NCCL_") ? by_gpus_ : by_processors_) = true;
         tensor.moved_from = std::fmin(tensor.moved_from, begin);
         tensor.moved_to = std::fmax(tensor.moved_to, at);
       }
@@ -83,6 +89,13 @@ class TimelineReader {
 
   void finish() {
     take_unfinished();
+    if (by_processors_ && !by_gpus_) job_.of_processors = true;
+    if (untold_ > told_) {
+      job_.note_once(
+          "Horovod's timeline says which rank asked when only where ranks negotiate: with the "
+          "response cache (HOROVOD_CACHE_CAPACITY, on unless it is 0) that is the first time of "
+          "each tensor, so it is the start of the job that is judged");
+    }
     // Ticks are the only names of ranks; as many as ever asked take part.
     int ranks = 0;
     for (const LogRecord& record : job_.records) {
@@ -126,30 +139,45 @@ class TimelineReader {
     const double transfer = tensor.moved_to - tensor.moved_from;
     if (tensor.asked_us.size() < 2 || !(transfer > 0)) {
       ++job_.left_out["Horovod tensors without ticks of ranks or a transfer"];
+      ++untold_;
       return;
     }
     const double bytes =
         elements_of(text_at(args, "shape")) * element_bytes_of(text_at(args, "dtype"));
-    const bool same_as_before = tensor.moved_from == last_from_ && tensor.moved_to == last_to_;
-    if (!same_as_before) {
+    ++told_;
+    const bool is_fused = tensor.moved_from < last_.moved_to &&
+                          std::abs(tensor.moved_from - last_.moved_from) <= fused_within_us &&
+                          std::abs(tensor.moved_to - last_.moved_to) <= fused_within_us;
+    if (!is_fused) {
       first_of_last_ = job_.records.size();
+      last_.asked_us.clear();
+      bytes_ = 0;
       ++sequence_;
-      double last = 0;
-      for (const auto& [rank, at] : tensor.asked_us) last = std::max(last, at);
-      for (const auto& [rank, at] : tensor.asked_us) {
-        LogRecord& record = job_.records.emplace_back();
-        record.kind = logged_kind(activity);
-        record.rank = rank;
-        record.process = process_;
-        record.sequence = sequence_;
-        // As a kernel would: from asking until the end, without what the coordinator adds.
-        record.duration_us = last - at + transfer;
-      }
     }
-    last_from_ = tensor.moved_from;
-    last_to_ = tensor.moved_to;
-    for (std::size_t i = first_of_last_; i < job_.records.size(); ++i) {
-      if (bytes < 1e15) job_.records[i].bytes += static_cast<std::int64_t>(bytes);
+    if (bytes < 1e15) bytes_ += static_cast<std::int64_t>(bytes);
+    last_.moved_from = tensor.moved_from;
+    last_.moved_to = tensor.moved_to;
+    for (const auto& [rank, at] : tensor.asked_us) {
+      double& latest = last_.asked_us.try_emplace(rank, at).first->second;
+      latest = std::max(latest, at);
+    }
+    write_last(logged_kind(activity), transfer);
+  }
+
+  /// The records of the last operation, anew for each of its tensors.
+  void write_last(LoggedKind kind, double transfer_us) {
+    job_.records.resize(first_of_last_);
+    double last = 0;
+    for (const auto& [rank, at] : last_.asked_us) last = std::max(last, at);
+    for (const auto& [rank, at] : last_.asked_us) {
+      LogRecord& record = job_.records.emplace_back();
+      record.kind = kind;
+      record.rank = rank;
+      record.process = process_;
+      record.sequence = sequence_;
+      record.bytes = bytes_;
+      // As a kernel would: from asking until the end, without what the coordinator adds.
+      record.duration_us = last - at + transfer_us;
     }
   }
 
@@ -157,8 +185,11 @@ class TimelineReader {
   int process_ = -1;
   std::map<std::int64_t, TimelineTensor> tensors_;
   std::int64_t sequence_ = -1;
-  double last_from_ = unknown_time, last_to_ = unknown_time;
+  TimelineTensor last_;  // the operation before, of all tensors that were fused
+  std::int64_t bytes_ = 0;
   std::size_t first_of_last_ = 0;
+  std::int64_t told_ = 0, untold_ = 0;  // tensors with ticks of ranks, and without
+  bool by_gpus_ = false, by_processors_ = false;
 };
 
 }  // namespace
