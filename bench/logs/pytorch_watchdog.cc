@@ -3,12 +3,14 @@
 //
 // A message stands anywhere in a line, behind whatever a launcher puts before it. Its rank is that
 // of the process group: "[rank12]:" before it, where it is there, is the rank in the job. The line
-// of the timeout has no group; the next one of the rank with that number names it.
-// Source: pytorch/pytorch, torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp and TraceUtils.h
-// of 1.12 to 2.9, torch/distributed/elastic/multiprocessing/errors.
+// of the timeout has no group; the next one of the rank with that number names it. A report on
+// ranks that are out of step is of the line before it or, in newer versions, of the rank's next
+// one. Source: pytorch/pytorch, torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp and TraceUtils.h
+// of 1.12 to 2.9.
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include <fmt/format.h>
@@ -16,6 +18,7 @@
 #include "bench/foreign/launcher_tags.h"
 #include "bench/logs/log_json.h"
 #include "bench/logs/log_readers.h"
+#include "bench/logs/torchrun_report.h"
 #include "core/parse.h"
 #include "core/plain_text.h"
 
@@ -24,16 +27,12 @@ namespace {
 
 constexpr int most_watched_ranks = 1 << 20;
 
-/// The number that `text` begins with.
-std::optional<std::int64_t> leading_number(std::string_view text, std::int64_t least = -1) {
-  return integer_in(text.substr(0, text.find_first_not_of("-0123456789")), least);
-}
-
 /// The number that follows `key` at once.
 std::optional<std::int64_t> number_behind(std::string_view text, std::string_view key) {
   const std::size_t at = text.find(key);
   if (at == text.npos) return std::nullopt;
-  return leading_number(text.substr(at + key.size()));
+  text.remove_prefix(at + key.size());
+  return integer_in(text.substr(0, text.find_first_not_of("-0123456789")), -1);
 }
 
 /// "[0, 3, 12]" at the first bracket.
@@ -97,14 +96,26 @@ class WatchdogReader {
       take_desync(line);
     } else if (line.find(" failed to pass monitoredBarrier in") != line.npos) {
       take_barrier(line);
+    } else if (const auto rank = head_of_report(line)) {
+      current_.reset();
+      reporter_ = *rank;
     } else {
-      take_root_cause(trimmed(line.substr(launcher_tag(line).size())));
+      torchrun_.take(trimmed(line.substr(launcher_tag(line).size())));
     }
   }
 
   void finish() {
     for (const auto& [rank, timeout] : unplaced_)
       place(likely_group(rank, timeout.sequence), "", rank, timeout);
+    Group& first = groups_.empty() ? groups_[""] : groups_.begin()->second;
+    for (const auto& [reporter, ranks] : reports_) {
+      if (groups_.size() == 1) {
+        add_report(ranks, first);
+      } else {
+        job_.left_out["ranks of reports by PyTorch whose group is not said"] +=
+            static_cast<std::int64_t>(ranks.size());
+      }
+    }
     bool waits = false;
     for (const auto& [id, group] : groups_) waits = add_group(id, group) || waits;
     if (waits) {
@@ -181,6 +192,10 @@ class WatchdogReader {
     rank.job_rank = found.job_rank;
     rank.enqueued = std::max(rank.enqueued, *enqueued);
     rank.completed = std::max(rank.completed, *completed);
+    for (const int reporter : {found.job_rank, -1}) {
+      const auto report = reports_.extract(reporter);
+      if (!report.empty()) add_report(report.mapped(), group);
+    }
     const std::string_view before = line.substr(0, at);
     auto sequence = number_behind(before, "work: ");
     if (!sequence) sequence = number_behind(before, "work sequence id: ");
@@ -202,10 +217,26 @@ class WatchdogReader {
     if (!(never || ((joined || left) && number))) return;
     const std::size_t dash = line.rfind(" - ");
     for (const int at : listed_ranks(line.substr(dash == line.npos ? 0 : dash))) {
-      WatchedRank& rank = groups_[current_].ranks[at];
+      WatchedRank& rank = (current_ ? groups_[*current_].ranks : reports_[reporter_])[at];
       rank.completed = std::max(rank.completed, never ? 0 : *number - (joined ? 1 : 0));
       rank.enqueued = std::max(rank.enqueued, never ? 0 : *number);
       if (joined) rank.waits_in = *number;
+    }
+  }
+
+  // "[rank0]:[E515 18:36:47 ProcessGroupNCCL.cpp:1937] Rank 0": a report follows.
+  static std::optional<int> head_of_report(std::string_view line) {
+    const std::size_t at = line.rfind("] Rank ");
+    if (at == line.npos || line.find("ProcessGroupNCCL.cpp") == line.npos) return std::nullopt;
+    return small_integer_in(trimmed(line.substr(at + 7)), 0, most_watched_ranks);
+  }
+
+  static void add_report(const std::map<int, WatchedRank>& ranks, Group& group) {
+    for (const auto& [at, said] : ranks) {
+      WatchedRank& rank = group.ranks[at];
+      rank.completed = std::max(rank.completed, said.completed);
+      rank.enqueued = std::max(rank.enqueued, said.enqueued);
+      if (said.waits_in) rank.waits_in = said.waits_in;
     }
   }
 
@@ -219,31 +250,6 @@ class WatchdogReader {
       const auto number = small_integer_in(trimmed(rank), 0, most_watched_ranks);
       if (number) job_.missing_ranks.push_back(*number);
     }
-  }
-
-  // Of torchrun's report: "rank      : 3 (local_rank: 3)", "exitcode  : -9 (pid: 812)".
-  void take_root_cause(std::string_view line) {
-    if (line.starts_with("Root Cause (first observed failure)")) {
-      first_failed_ = -1;
-      in_root_cause_ = true;
-    }
-    if (!in_root_cause_) return;
-    const std::size_t colon = line.find(": ");
-    if (colon == line.npos) return;
-    const std::string_view key = trimmed(line.substr(0, colon));
-    const std::string_view value = line.substr(colon + 2);
-    if (key == "host") failed_host_ = printable(trimmed(value));
-    if (key == "rank") first_failed_ = static_cast<int>(number_behind(line, ": ").value_or(-1));
-    if (key != "exitcode") return;
-    in_root_cause_ = false;
-    const auto code = leading_number(value, -255);
-    if (first_failed_ < 0 || first_failed_ > most_watched_ranks || !code) return;
-    constexpr int aborted = -6;  // by its watchdog: it waited for others
-    job_.note_once(fmt::format(
-        "torchrun: the first to fail was rank {}{}, {}", first_failed_,
-        failed_host_.empty() ? "" : " on " + failed_host_,
-        *code < 0 ? fmt::format("by signal {}", -*code) : fmt::format("with exit code {}", *code)));
-    if (*code < 0 && *code != aborted) job_.missing_ranks.push_back(first_failed_);
   }
 
   /// Of a timeout whose group was cut off: that in which the rank waits there, else the only one
@@ -264,6 +270,7 @@ class WatchdogReader {
   bool add_group(const std::string& id, const Group& group) {
     const std::optional<std::int64_t> first = first_open(group);
     if (!first) return false;
+    if (id.empty()) note_groups(group);
     const int ranks = group.ranks.rbegin()->first + 1;
     const std::string label = id.empty() ? "group without a name" : "group " + id;
     const int communicator =
@@ -312,6 +319,19 @@ class WatchdogReader {
     return open ? open : first;
   }
 
+  /// In one group no rank gets a hundred collectives ahead of another.
+  void note_groups(const Group& group) {
+    std::set<std::int64_t> waits;
+    for (const auto& [at, rank] : group.ranks) {
+      if (rank.waits_in) waits.insert(*rank.waits_in);
+    }
+    if (*waits.rbegin() - *waits.begin() < 100) return;
+    job_.note_once(fmt::format(
+        "PyTorch's watchdog does not say here which groups its timeouts are of: those of {} to {} "
+        "are likely of several, whose missing ranks cannot be told",
+        *waits.begin(), *waits.rbegin()));
+  }
+
   /// How far a rank has come, as the number of a collective: `first` if it waits there or has
   /// issued that. One that is past the number that others wait in is not missing from it.
   static std::int64_t latest_of(const WatchedRank& rank, std::int64_t first) {
@@ -347,10 +367,10 @@ class WatchdogReader {
   JobLog& job_;
   std::map<std::string, Group> groups_;  // by id; empty: of lines that do not say it
   std::map<int, Timeout> unplaced_;      // by rank in the job
-  std::string current_;                  // the group that a report of several lines is of
-  bool in_root_cause_ = false;
-  int first_failed_ = -1;
-  std::string failed_host_;
+  std::optional<std::string> current_;   // the group that a report is of, where that is known
+  int reporter_ = -1;                    // else the rank in the job that makes it; -1: not said
+  std::map<int, std::map<int, WatchedRank>> reports_;  // by reporter: ranks of a group to come
+  TorchrunReport torchrun_{job_};
 };
 
 }  // namespace

@@ -111,14 +111,14 @@ TEST(PytorchWatchdogTest, RanksOfASubgroupAreThoseOfTheJob) {
 struct Wording {
   const char* name;
   const char* of_rank_1;  // waits in 58
-  const char* of_rank_2;  // has ended 57 and is not in 58
+  std::string of_rank_2;  // has ended 57 and is not in 58
 };
 void PrintTo(const Wording& wording, std::ostream* out) { *out << wording.name; }
 
 class PytorchWordings : public testing::TestWithParam<Wording> {};
 
 TEST_P(PytorchWordings, MeanTheSame) {
-  const Standstill found = standstill_in(std::string(GetParam().of_rank_1) + GetParam().of_rank_2);
+  const Standstill found = standstill_in(GetParam().of_rank_1 + GetParam().of_rank_2);
   EXPECT_EQ(found.sequence, 58);
   EXPECT_THAT(found.missing, ElementsAre(2));
   EXPECT_THAT(found.unheard, ElementsAre(0));
@@ -128,6 +128,13 @@ constexpr const char* desync =
     "\t - [1] Timeout at collective: ALLREDUCE, #58\n"
     "\t - To our best knowledge, the lagging/dead/mismatched ranks that caused the desync are:\n"
     "\t     [2] finished collective #57, but didn't join collective #58 (count from 1)\n";
+
+// The report comes before the line that names its group: pytorch/pytorch issue 152623.
+const std::string desync_2_7 =
+    std::string(desync) +
+    "[rank1]:[E515 18:36:47.343391940 ProcessGroupNCCL.cpp:2268] [PG ID 0 PG GUID 0(default_pg) "
+    "Rank 1]  failure detected by watchdog at work sequence id: 58 PG status: last enqueued work: "
+    "315, last completed work: 57\n";
 
 INSTANTIATE_TEST_SUITE_P(
     Versions, PytorchWordings,
@@ -142,6 +149,12 @@ INSTANTIATE_TEST_SUITE_P(
                 "timeout: WorkNCCL(SeqNum=58, OpType=ALLREDUCE, Timeout(ms)=1800000) ran for "
                 "1802212 milliseconds before timing out.\n",
                 desync},
+        Wording{"desync_2_7",
+                "[rank1]:[E515 18:36:47.341808597 ProcessGroupNCCL.cpp:632] [Rank 1] Watchdog "
+                "caught collective operation timeout: WorkNCCL(SeqNum=58, OpType=ALLREDUCE, "
+                "NumelIn=6, NumelOut=6, Timeout(ms)=600000) ran for 600086 milliseconds before "
+                "timing out.\n[rank1]:[E515 18:36:47.343377708 ProcessGroupNCCL.cpp:1937] Rank 1\n",
+                desync_2_7},
         Wording{"timeout_2_2",
                 "[rank1]:[E1 ProcessGroupNCCL.cpp:1709] [PG 0 Rank 1] Timeout at NCCL work: 58, "
                 "last enqueued NCCL work: 58, last completed NCCL work: 57.\n",
@@ -156,6 +169,19 @@ INSTANTIATE_TEST_SUITE_P(
                 "timeout from  rank 1. Last enqueued NCCL work: 57, last completed NCCL work: "
                 "57.\n"}),
     [](const auto& wording) { return wording.param.name; });
+
+TEST(PytorchWatchdogTest, AReportIsOfTheGroupThatItsOwnRankNamesNext) {
+  const std::string head = "[rank1]:[E515 18:36:47 ProcessGroupNCCL.cpp:1937] Rank 1\n";
+  const std::string other = timeout_of(3, 0, 20) + failure_of(3, "4(dp)", 0, 20);
+  const Standstill found = standstill_in(head + desync + timeout_of(1, 1, 58) + other +
+                                         failure_of(1, "0(default_pg)", 1, 58));
+  EXPECT_EQ(found.communicator, "default_pg");
+  EXPECT_THAT(found.missing, ElementsAre(2));
+  const JobLog unplaced =
+      job_logged(other + timeout_of(1, 1, 58) + failure_of(1, "0(default_pg)", 1, 58) + head +
+                 std::string(desync));
+  EXPECT_THAT(unplaced.left_out, Contains(Key(HasSubstr("whose group is not said"))));
+}
 
 TEST(PytorchWatchdogTest, ATimeoutWhoseGroupWasCutOffIsOfTheGroupOfItsRank) {
   const Standstill found =
@@ -202,6 +228,15 @@ TEST(PytorchWatchdogTest, RanksThatCallDifferentCollectivesDisagree) {
       standstill_in(timeout_of(0, 0, 57, "ALLGATHER", 1) + timeout_of(1, 1, 57, "ALLREDUCE", 1024));
   EXPECT_THAT(found.mismatches, UnorderedElementsAre(HasSubstr("all-gather of 4 B by rank 0"),
                                                      HasSubstr("all-reduce of 4 KiB by rank 1")));
+}
+
+// pytorch/pytorch issue 118369: before PyTorch 2.2 no line names a group.
+TEST(PytorchWatchdogTest, TimeoutsFarFromEachOtherWithoutAGroupAreSaidToBeOfSeveral) {
+  const auto notes = [](int other) {
+    return job_logged(timeout_of(0, 0, 96117) + timeout_of(7, 7, other)).notes;
+  };
+  EXPECT_THAT(notes(64088), Contains(HasSubstr("those of 64088 to 96117 are likely of several")));
+  EXPECT_THAT(notes(96117), Not(Contains(HasSubstr("likely of several"))));
 }
 
 TEST(PytorchWatchdogTest, TheShareOfOneRankIsTheSmallerSide) {
