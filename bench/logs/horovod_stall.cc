@@ -22,10 +22,12 @@ class StallReader {
     // "3: [tensor]" is a rank of the list, and no tag of srun's.
     if (line.starts_with('[')) line.remove_prefix(launcher_tag(line).size());
     line = trimmed(line);
+    if (line.find(stall_mark) != line.npos) ++warning_;
     const std::size_t old = line.find("[missing ranks:");
     if (old != line.npos) {
       const std::string_view ranks = line.substr(old + 15, line.find(']', old) - old - 15);
-      for (const std::string& rank : split_at(ranks, ',')) add(trimmed(rank), line.substr(0, old));
+      const std::string_view tensor = without_logger(line.substr(0, old));
+      for (const std::string& rank : split_at(ranks, ',')) add(trimmed(rank), tensor);
     } else if (line.starts_with("Missing ranks:") || line.starts_with("Stalled ranks:")) {
       listing_ = true;
     } else if (listing_) {
@@ -47,17 +49,33 @@ class StallReader {
   }
 
  private:
+  /// Behind "[2019-04-13 13:56:31.861786: W horovod/common/operations.cc:588] Stalled ops:".
+  static std::string_view without_logger(std::string_view tensor) {
+    const std::size_t logger = tensor.rfind("] ");
+    if (logger != tensor.npos) tensor.remove_prefix(logger + 2);
+    constexpr std::string_view heading = "Stalled ops:";
+    if (tensor.starts_with(heading)) tensor.remove_prefix(heading.size());
+    return tensor;
+  }
+
   /// Whether it was a rank.
   bool add(std::string_view text, std::string_view tensors) {
     const auto rank = small_integer_in(text, 0, 1 << 20);
     if (!rank) return false;
-    tensors_[*rank] = printable(trimmed(tensors.substr(0, tensors.find_first_of(",]"))));
-    ++warnings_[*rank];
+    if (const auto known = latest_.find(*rank);
+        known == latest_.end() || known->second < warning_) {
+      latest_[*rank] = warning_;
+      tensors_[*rank] = printable(trimmed(tensors.substr(0, tensors.find_first_of(",]"))));
+      ++warnings_[*rank];
+    }
     return true;
   }
 
   bool listing_ = false;
-  std::map<int, std::string> tensors_;  // by rank, of its last warning
+  int warning_ = 0;
+  // By rank: the last warning of it, the first tensor of that, and how many there were.
+  std::map<int, int> latest_;
+  std::map<int, std::string> tensors_;
   std::map<int, int> warnings_;
 };
 

@@ -294,6 +294,19 @@ TEST(HorovodStallTest, RanksThatHaveNotSubmittedTensorsAreMissing) {
   }
 }
 
+// horovod/horovod issues 534 and 1012: before 0.17 each tensor has a line, and perhaps a logger's
+// prefix.
+TEST(HorovodStallTest, SeveralTensorsOfOneWarningAreOneWarning) {
+  const std::string logger =
+      "[1,0]<stderr>:[2019-04-13 13:56:31.861786: W horovod/operations.cc:588] ";
+  const JobLog job =
+      job_logged(std::string(stall) + "[1,0]<stderr>:Stalled ops:a [missing ranks: 1]\n" + logger +
+                 "b [missing ranks: 1]\n" + logger + "c [missing ranks: 1, 2]\n");
+  EXPECT_THAT(job.missing_ranks, ElementsAre(1, 2));
+  EXPECT_THAT(job.notes, ElementsAre("Horovod: rank 1 has not submitted a",
+                                     "Horovod: rank 2 has not submitted c"));
+}
+
 TEST(HorovodStallTest, TheLastOfManyWarningsIsTold) {
   std::string output;
   for (const char* tensor : {"a", "b", "c"}) {
