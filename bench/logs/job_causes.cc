@@ -133,6 +133,10 @@ void find_standstill(JobLog& job, const JobRanks& ranks, JobVerdict& verdict) {
     seen.push_back(
         fmt::format("rank {} is missing by what the log says", fmt::join(missing, ", ")));
   }
+  if (!job.absent.empty()) {
+    if (seen.empty()) sure = 0.7;
+    seen.push_back(fmt::format("the log says that {}", fmt::join(job.absent, ", ")));
+  }
   if (seen.empty()) return;
   if (!job.ended.empty()) seen.push_back("the job ended " + job.ended);
   const Cause& what = cause(job.ended.empty() ? "hang" : "ended_early");

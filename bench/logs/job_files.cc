@@ -92,8 +92,8 @@ void require_content(const JobLog& job) {
   // A healthy status of RAS has nothing but a note.
   const bool has_some = !job.records.empty() || !job.issued.empty() || !job.hosts.empty() ||
                         !job.programs.empty() || !job.missing_ranks.empty() ||
-                        !job.computing.empty() || !job.open_transfers.empty() ||
-                        job.formats.contains("NCCL RAS (text)");
+                        !job.absent.empty() || !job.computing.empty() ||
+                        !job.open_transfers.empty() || job.formats.contains("NCCL RAS (text)");
   if (has_some) return;
   std::vector<std::string> reasons;
   for (const auto& [what, count] : job.left_out)

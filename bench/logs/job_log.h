@@ -158,6 +158,7 @@ struct JobLog {
   std::string device;                  // "NVIDIA H100 80GB HBM3"; empty: not said
   bool of_processors = false;          // MPI among CPUs: networks of another class than GPUs have
   std::vector<int> missing_ranks;      // that a log itself calls missing
+  std::vector<std::string> absent;     // likewise processes, as "process 12 on node b is dead"
   std::vector<std::string> words{""};  // algorithms and protocols, in lower case
   std::vector<std::string> notes;
   std::map<std::string, std::int64_t> left_out;  // what was not used, and how often

@@ -3,6 +3,8 @@
 #include <optional>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "bench/logs/log_json.h"
 #include "bench/logs/log_readers.h"
 #include "core/error.h"
@@ -80,17 +82,19 @@ class RasText {
 
   void take_line(std::string_view line) {
     std::string_view rest = line;
+    if (rest.empty()) return end_absent();
+    if (rest == "INCOMPLETE") return begin_absent("does not answer");
+    if (rest == "DEAD") return begin_absent("is dead");
     if (take_word(rest, "#")) return begin_communicator(rest);
+    if (!fate_.empty()) return take_absent(trimmed(rest));
     if (rest.starts_with("  Rank ")) return take_rank(rest.substr(7));
     if (take_word(rest, "  Communicator ranks have different ")) return begin_counts(rest);
-    if (rest.starts_with("  Missing communicator data from")) {
-      missing_ = true;
+    if (take_word(rest, "  Missing communicator data from ")) return begin_missing(rest);
+    if (rest.starts_with("  The missing rank")) {
+      for (const int rank : ranks_in_text(rest)) add_missing(rank);
       return;
     }
     if (take_group(rest)) return;
-    if (rest.starts_with("DEAD")) {
-      job_.note_once("RAS: processes of the job are dead: they cannot be reached");
-    }
     const auto ranks = take_number(rest);
     if (!ranks || communicator_ < 0) return;
     if (rest.starts_with(" ranks have not launched")) begin_same(*ranks, 0);
@@ -98,9 +102,20 @@ class RasText {
     if (const auto count = take_number(rest)) begin_same(*ranks, *count);
   }
 
+  /// Whether it said that data of some ranks is missing.
+  bool is_incomplete() const { return is_incomplete_; }
+
+  void end() {
+    end_absent();
+    end_counts();
+  }
+
+ private:
   /// Ranks of which only their number is said are those that nothing names.
   void end_counts() {
     end_same();
+    if (unlisted_ > 0) job_.left_out["missing ranks that RAS does not name"] += unlisted_;
+    unlisted_ = 0;
     const auto named = static_cast<std::int64_t>(counted_.size());
     if (unnamed_.size() == 1 && unnamed_[0].ranks + named == size_) {
       for (int rank = 0; rank < size_; ++rank) {
@@ -116,7 +131,6 @@ class RasText {
     kind_.reset();
   }
 
- private:
   struct SameCount {
     std::int64_t ranks = 0;
     std::int64_t count = 0;
@@ -136,7 +150,7 @@ class RasText {
   }
   /// "0-0 (52a6ce56a4f91e2f) MISMATCH", of a group.
   void begin_communicator(std::string_view text) {
-    end_counts();
+    end();
     missing_ = false;
     communicator_ = -1;
     const auto group = take_number(text);
@@ -150,6 +164,40 @@ class RasText {
     const std::string hash(text.substr(open + 1, close - open - 1));
     communicator_ = job_.communicator("0x" + hash, "", static_cast<int>(size_));
   }
+  /// Of processes of the job: their number, then those that RAS lists, if they are few.
+  void begin_absent(std::string_view fate) {
+    end();
+    communicator_ = -1;
+    fate_ = fate;
+  }
+  void take_absent(std::string_view text) {
+    is_incomplete_ = true;
+    if (take_word(text, "Process ")) {
+      job_.absent.push_back(fmt::format("process {} {}", printable(text), fate_));
+      --unlisted_;
+    } else {
+      take_word(text, "Missing communicator data from ");
+      if (const auto count = take_number(text)) unlisted_ += *count;
+    }
+  }
+  void end_absent() {
+    if (unlisted_ > 0 && !fate_.empty()) {
+      job_.absent.push_back(fmt::format("each of {} job processes {}", unlisted_, fate_));
+    }
+    if (!fate_.empty()) unlisted_ = 0;
+    fate_ = {};
+  }
+
+  void begin_missing(std::string_view text) {
+    is_incomplete_ = missing_ = true;
+    unlisted_ = take_number(text).value_or(0);
+  }
+  void add_missing(int rank) {
+    if (rank >= size_ || communicator_ < 0) return;
+    job_.missing_ranks.push_back(rank);
+    --unlisted_;
+  }
+
   void begin_counts(std::string_view text) {
     end_counts();
     const std::size_t end = text.find(" operation counts");
@@ -169,7 +217,7 @@ class RasText {
     if (!rank || *rank >= size_ || communicator_ < 0) return;
     const bool of_count_above = text.starts_with(" --");
     if (missing_ && !kind_) {
-      job_.missing_ranks.push_back(static_cast<int>(*rank));
+      add_missing(static_cast<int>(*rank));
     } else if (kind_ && of_count_above && same_.ranks > 0) {
       add(static_cast<int>(*rank), same_.count);
       --same_.ranks;
@@ -189,6 +237,9 @@ class RasText {
   int communicator_ = -1;
   std::int64_t size_ = 0;
   bool missing_ = false;
+  bool is_incomplete_ = false;
+  std::string_view fate_;      // of the processes that come
+  std::int64_t unlisted_ = 0;  // processes or ranks that were counted and not listed yet
   std::optional<LoggedKind> kind_;
   SameCount same_;  // the count above; its ranks are those that are not named yet
   std::vector<SameCount> unnamed_;
@@ -207,9 +258,9 @@ void read_nccl_ras_text(std::string_view text, const std::string& file, JobLog& 
     status.take_line(line);
     warned = warned || line == "Warnings";
   });
-  status.end_counts();
+  status.end();
   if (!warned) ++job.left_out["ends of RAS texts that were cut short"];
-  if (job.issued.empty() && job.missing_ranks.empty()) {
+  if (job.issued.empty() && !status.is_incomplete()) {
     job.note_once("RAS counts as many collectives on all ranks of each communicator");
   }
 }

@@ -92,5 +92,62 @@ TEST(NcclRasTest, OneOperationBehindIsNoStandstillAndTwoAre) {
   EXPECT_FALSE(two.is_healthy());
 }
 
+/// A status of 32 ranks of NCCL 2.24 with these errors (docs/userguide, troubleshooting/ras.rst).
+std::string incomplete_status(const std::string& errors) {
+  return "Job summary\n===========\n\nCommunicators... (2.05s)\n=============\n\n"
+         "Group     Comms     Nodes     Ranks     Ranks     Ranks    Status  Errors\n"
+         "    #  in group  per comm  per node  per comm  in group\n"
+         "    0         1         4       7-8        32        32   RUNNING  INCOMPLETE\n\n"
+         "Errors\n======\n\n" +
+         errors + "\nWarnings\n========\n\nTIMEOUT\n  Encountered 2 communication timeouts\n";
+}
+
+std::string hang_seen(JobLog& job) {
+  for (const FoundCause& found : judge_job(job, {}).causes) {
+    if (std::string_view(found.cause->name) == "hang") return found.seen;
+  }
+  return {};
+}
+
+constexpr const char* missing_21 =
+    "\n#0-0 (cf264af53edbe986) INCOMPLETE\n  Missing communicator data from 1 rank\n"
+    "  The missing rank: 21\n";
+
+TEST(NcclRasTest, AProcessThatDoesNotAnswerOrIsDeadIsAFinding) {
+  JobLog silent = job_logged(
+      incomplete_status(std::string("INCOMPLETE\n  Missing communicator data from 1 job process\n"
+                                    "  Process 3487984 on node 172.16.64.213 managing GPU 5\n") +
+                        missing_21));
+  EXPECT_THAT(silent.missing_ranks, ElementsAre(21));
+  EXPECT_THAT(silent.notes, testing::IsEmpty());
+  EXPECT_THAT(silent.left_out, testing::IsEmpty());
+  EXPECT_THAT(hang_seen(silent),
+              testing::AllOf(testing::HasSubstr("rank 21 is missing"),
+                             testing::HasSubstr("process 3487984 on node 172.16.64.213 managing "
+                                                "GPU 5 does not answer")));
+  JobLog dead = job_logged(incomplete_status(
+      std::string("DEAD\n  1 job process is considered dead (unreachable via the RAS network)\n"
+                  "  Process 3487984 on node 172.16.64.213 managing GPU 5\n") +
+      missing_21));
+  EXPECT_THAT(hang_seen(dead), testing::HasSubstr("managing GPU 5 is dead"));
+}
+
+TEST(NcclRasTest, SeveralMissingRanksStandInALine) {
+  const JobLog job = job_logged(incomplete_status(
+      "#0-0 (cf264af53edbe986) INCOMPLETE\n  Missing communicator data from 3 ranks\n"
+      "  The missing ranks: 4,5,99\n"));
+  EXPECT_THAT(job.missing_ranks, ElementsAre(4, 5));
+  EXPECT_THAT(job.left_out, ElementsAre(Pair("missing ranks that RAS does not name", 1)));
+}
+
+TEST(NcclRasTest, WhereMoreAreMissingThanRasListsTheirNumberIsAFinding) {
+  JobLog job = job_logged(incomplete_status(
+      "INCOMPLETE\n  Missing communicator data from 16 job processes\n\n"
+      "#0-0 (cf264af53edbe986) INCOMPLETE\n  Missing communicator data from 16 ranks\n"));
+  EXPECT_THAT(hang_seen(job), testing::HasSubstr("each of 16 job processes does not answer"));
+  EXPECT_THAT(job.left_out, ElementsAre(Pair("missing ranks that RAS does not name", 16)));
+  EXPECT_THAT(job.notes, testing::IsEmpty());
+}
+
 }  // namespace
 }  // namespace collbench
