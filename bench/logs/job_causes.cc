@@ -162,7 +162,8 @@ bool is_partly_staged(const HostSigns& signs) {
 void find_host_causes(const JobLog& job, JobVerdict& verdict) {
   // A job inside one host looks for adapters as well.
   const auto uses_network = [&](const HostSigns& s) {
-    return job.hosts.size() > 1 || s.direct_channels + s.staged_channels > 0;
+    return job.hosts.size() > 1 || s.is_of_several ||
+           s.direct_channels + s.staged_channels + s.socket_channels > 0;
   };
   const auto add = [&](const char* name, const std::vector<std::string>& hosts,
                        const std::string& what, double sure) {
@@ -217,6 +218,9 @@ void find_host_causes(const JobLog& job, JobVerdict& verdict) {
   }
   add("sockets", hosts_where(job, [&](const HostSigns& s) { return s.sockets && uses_network(s); }),
       "NCCL says 'Using network Socket'", 1);
+  add("sockets",
+      hosts_where(job, [](const HostSigns& s) { return !s.sockets && s.socket_channels > 0; }),
+      "channels go 'via NET/Socket'", 1);
   add("host_staging", hosts_where(job, [](const HostSigns& s) { return s.through_host; }),
       "channels between GPUs of one host go 'via SHM'", 0.9);
 }

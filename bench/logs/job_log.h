@@ -123,6 +123,8 @@ struct HostSigns {
   int staged_sends = 0;
   int nvls = -1;                     // 1: available; 0: not
   bool sockets = false;              // the network is TCP
+  int socket_channels = 0;           // channels through it
+  bool is_of_several = false;        // a communicator of it has ranks on other hosts
   bool through_host = false;         // a channel inside the host goes through shared memory
   std::set<std::string> failures{};  // of transfers, as NCCL warns of them; a few
 };

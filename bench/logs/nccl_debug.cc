@@ -1,6 +1,6 @@
 // What NCCL_DEBUG=INFO writes: collectives without times, the choices of rank 0, and what NCCL
 // found of the network. Communicators are pointers of one process, joined by the lines of their
-// Init.
+// Init; in a log without any (NCCL_DEBUG_SUBSYS=COLL) by the order in which processes use them.
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -56,14 +56,16 @@ std::string_view nccl_protocol(std::string_view text) {
 }
 
 struct DebugCommunicator {
-  int communicator = -1;
+  int communicator = -1;  // -1: which one it is cannot be told
   int rank = 0;
+  int process = -1;  // of the job; -1: that of the line
 };
 
 /// A line without what stands before "NCCL INFO" or "NCCL WARN".
 struct DebugLine {
   std::string_view process;  // "synth-a:4101"
   std::string_view host;
+  std::string_view device;  // "[0]"
   std::string_view text;
 };
 
@@ -76,6 +78,7 @@ std::optional<DebugLine> debug_line(std::string_view line, std::string_view leve
   // "[1,3]<stdout>:host:pid:tid [0]" of launchers: the last word with two colons.
   for (const std::string_view word : split_at_blanks(prefix)) {
     std::string_view rest = word;
+    if (word.starts_with('[') && word.ends_with(']')) found.device = word;
     const std::size_t marker = rest.find(">:");
     if (marker != rest.npos) rest.remove_prefix(marker + 2);
     const std::size_t first = rest.find(':');
@@ -106,7 +109,7 @@ bool is_failed_transfer(std::string_view warning) {
 
 class DebugReader {
  public:
-  explicit DebugReader(JobLog& job) : job_(job) {}
+  DebugReader(JobLog& job, bool has_init) : job_(job), has_init_(has_init) {}
 
   void take(std::string_view text) {
     const auto line = debug_line(text, " NCCL INFO ");
@@ -130,6 +133,8 @@ class DebugReader {
       job_.issued.push_back({rank.first, rank.second, LoggedKind::other, count});
       job_.issued_is_of_logs = true;
     }
+    std::erase_if(job_.issued,
+                  [&](const IssuedCount& one) { return mixed_.contains(one.communicator); });
   }
 
  private:
@@ -174,21 +179,58 @@ class DebugReader {
     return fmt::format("{} of {} ranks", ++made_[{std::string(line.process), ranks}], ranks);
   }
 
+  const DebugCommunicator* communicator_of(const DebugLine& line) {
+    const std::string key = fmt::format("{} {}", line.process, word_behind(line.text, " comm "));
+    const auto known = communicators_.find(key);
+    if (known != communicators_.end()) return &known->second;
+    const auto ranks = small_integer_in(word_behind(line.text, " [nranks="), 1, 1 << 20);
+    return has_init_ || !ranks ? nullptr : &(communicators_[key] = by_first_use(line, *ranks));
+  }
+
+  /// Of a GPU that has used so many communicators of as many ranks before. Where more use it than
+  /// it has ranks, several are under that number: who is behind in one cannot be told.
+  DebugCommunicator by_first_use(const DebugLine& line, int ranks) {
+    job_.note_once(
+        "the Init lines of communicators are not in this log (NCCL_DEBUG_SUBSYS=INIT,COLL): those "
+        "of as many ranks are joined in the order of their first use, and GPUs are counted as "
+        "ranks in the order of their first lines");
+    const std::string gpu = fmt::format("{} {}", line.process, line.device);
+    const int number = ++made_[{gpu, ranks}];
+    DebugCommunicator made;
+    made.communicator = job_.communicator(fmt::format("#{} by use", number), "", ranks);
+    made.process = job_.process(gpu, std::string(line.host));
+    made.rank = job_.counted_rank(made.communicator, made.process);
+    const auto rank = small_integer_in(word_behind(line.text, " globalrank "), 0, 1 << 20);
+    if (rank) job_.processes[static_cast<std::size_t>(made.process)].rank = *rank;
+    if (made.rank >= ranks) {
+      mixed_.insert(made.communicator);
+      made.communicator = -1;
+    }
+    return made;
+  }
+
   void take_collective(const DebugLine& line) {
     const auto sequence = hexadecimal(word_behind(line.text, ": opCount "));
     const auto count = integer_in(word_behind(line.text, " count "), 0, std::int64_t{1} << 45);
     const auto type = small_integer_in(word_behind(line.text, " datatype "), 0, 255);
-    const auto known =
-        communicators_.find(fmt::format("{} {}", line.process, word_behind(line.text, " comm ")));
-    if (!sequence || !count || !type || known == communicators_.end()) {
+    const DebugCommunicator* known = sequence && count && type ? communicator_of(line) : nullptr;
+    if (known == nullptr) {
       ++job_.left_out["collectives of NCCL's log whose line or whose communicator's is cut"];
+      return;
+    }
+    if (known->communicator < 0) {
+      ++job_.left_out
+            ["collectives of NCCL's log without Init lines (NCCL_DEBUG_SUBSYS=INIT,COLL) of more "
+             "processes than their communicators have ranks"];
       return;
     }
     LogRecord& record = job_.records.emplace_back();
     record.kind = logged_kind(line.text.substr(0, line.text.find(':')));
-    record.communicator = known->second.communicator;
-    record.rank = known->second.rank;
-    record.process = job_.process(std::string(line.process), std::string(line.host));
+    record.communicator = known->communicator;
+    record.rank = known->rank;
+    record.process = known->process >= 0
+                         ? known->process
+                         : job_.process(std::string(line.process), std::string(line.host));
     // The collectives of a group have one number: the place in it tells them apart.
     constexpr std::int64_t most_of_group = 4096;
     const std::int64_t place =
@@ -219,10 +261,12 @@ class DebugReader {
     else if (holds(line.text, "NVLS multicast support is available"))
       host_of(line).nvls = 1;
     if (holds(line.text, "Using network Socket")) host_of(line).sockets = true;
+    if (integer_in(word_behind(line.text, " nNodes "), 2)) host_of(line).is_of_several = true;
     if (!line.text.starts_with("Channel ") && !line.text.starts_with("Ring ")) return;
     if (holds(line.text, " via SHM") || holds(line.text, " via direct shared memory")) {
       host_of(line).through_host = true;
     }
+    if (holds(line.text, " via NET/Socket")) ++host_of(line).socket_channels;
     if (holds(line.text, " via NET/IB")) {
       HostSigns& host = host_of(line);
       const bool is_direct = holds(line.text, "/GDRDMA");
@@ -246,6 +290,8 @@ class DebugReader {
   }
 
   JobLog& job_;
+  bool has_init_;
+  std::set<int> mixed_;                                     // communicators that are several
   std::map<std::string, DebugCommunicator> communicators_;  // by process and pointer
   std::map<std::pair<std::string, int>, int> made_;         // communicators by process and ranks
   std::map<std::string, std::size_t> latest_;               // collective by process
@@ -258,7 +304,7 @@ class DebugReader {
 
 void read_nccl_debug(std::string_view text, const std::string& /*file*/, JobLog& job) {
   const std::string plain = without_terminal_codes(text);
-  DebugReader reader(job);
+  DebugReader reader(job, holds(plain, " - Init "));
   for (const std::string& line : split_at(plain, '\n')) reader.take(line);
   reader.finish();
 }

@@ -84,5 +84,61 @@ TEST(NcclDebugCausesTest, ARankWhoseLogHasFewerCollectivesIsBehindInItAndMayGoOn
   EXPECT_THAT(job.notes, Contains(HasSubstr("stands still only if the job does not go on")));
 }
 
+// NVIDIA/nccl issue 2057: one host's log of two.
+TEST(NcclDebugCausesTest, SocketsToOtherHostsAreSeenInTheLogOfOne) {
+  const std::string socket = "a:1:2 [0] NCCL INFO Using network Socket\n";
+  const std::string channel =
+      "a:1:2 [0] NCCL INFO Channel 01/1 : 0[0] -> 1[1] [send] via NET/Socket/0/Shared\n";
+  const std::string nodes =
+      "a:1:2 [0] NCCL INFO comm 0x1 rank 0 nRanks 2 nNodes 2 localRanks 1 localRank 0 MNNVL 0\n";
+  EXPECT_THAT(causes_in(one_host + socket), IsEmpty()) << "inside one host it is not used";
+  for (const std::string& sign : {channel, nodes}) {
+    EXPECT_THAT(causes_in(one_host + socket + sign),
+                Contains(HasSubstr("sockets: NCCL says 'Using network Socket' on a")))
+        << sign;
+  }
+  EXPECT_THAT(causes_in(channel), ElementsAre("sockets: channels go 'via NET/Socket' on a"));
+}
+
+std::string all_reduce_line(const std::string& gpu, int number, const std::string& communicator,
+                            int ranks, const std::string& end = "") {
+  return gpu + " NCCL INFO AllReduce: opCount " + std::to_string(number) +
+         " sendbuff 0x1 recvbuff 0x2 count 1024 datatype 7 op 0 root 0 comm " + communicator +
+         " [nranks=" + std::to_string(ranks) + "] stream 0x3" + end + "\n";
+}
+
+// NVIDIA/nccl issue 203: two GPUs of one process, NCCL_DEBUG_SUBSYS=COLL.
+TEST(NcclDebugTest, WithoutInitLinesCommunicatorsAreJoinedByTheOrderOfTheirUse) {
+  std::string log;
+  for (int k = 0; k < 5; ++k) {
+    log += all_reduce_line("gpu1:13135:13922 [0]", k, "0xa", 2);
+    if (k < 3) log += all_reduce_line("gpu1:13135:13923 [1]", k, "0xb", 2);
+  }
+  JobLog job = job_logged(log);
+  ASSERT_EQ(job.communicators.size(), 1U);
+  const JobVerdict verdict = judge_job(job, {});
+  EXPECT_EQ(verdict.operations, 5);
+  EXPECT_EQ(verdict.bytes, 5 * 4096);
+  EXPECT_THAT(verdict.standstill.behind, ElementsAre(1));
+  EXPECT_THAT(job.left_out, IsEmpty());
+  EXPECT_THAT(job.notes, Contains(HasSubstr("(NCCL_DEBUG_SUBSYS=INIT,COLL)")));
+}
+
+TEST(NcclDebugTest, OfMoreGpusThanACommunicatorHasRanksNoneIsCalledBehind) {
+  const std::string log = all_reduce_line("a:1:1 [0]", 8, "0xa", 2) +
+                          all_reduce_line("a:2:2 [1]", 1, "0xb", 2) +
+                          all_reduce_line("a:3:3 [2]", 8, "0xc", 2);
+  JobLog job = job_logged(log);
+  EXPECT_EQ(job.records.size(), 2U);
+  EXPECT_THAT(judge_job(job, {}).standstill.behind, IsEmpty());
+  EXPECT_THAT(job.left_out, Contains(testing::Key(HasSubstr("of more processes"))));
+}
+
+TEST(NcclDebugTest, RcclSaysTheRankInTheJob) {
+  const JobLog job = job_logged(all_reduce_line("b:7:7 [5]", 1, "0xa", 8, " task 0 globalrank 5"));
+  ASSERT_EQ(job.processes.size(), 1U);
+  EXPECT_EQ(job.processes[0].rank, 5);
+}
+
 }  // namespace
 }  // namespace collbench
