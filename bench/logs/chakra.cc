@@ -132,6 +132,7 @@ GraphNode read_node(std::string_view bytes) {
     if (field.number == 2) name = field.bytes;
     if (field.number == 3) type = static_cast<std::int64_t>(field.value);
     if (field.number == 4 || field.number == 5) add_needs(field, node);
+    if (field.number == 7) node.has_duration = field.value > 0;
     if (field.number != 10) continue;
     const ChakraAttribute attribute = read_attribute(field.bytes);
     if (attribute.name == "comm_type") comm_type = attribute.integer;
@@ -152,11 +153,10 @@ GraphNode read_node(std::string_view bytes) {
 }  // namespace
 
 bool is_chakra(std::string_view head) {
-  // The first message is short and holds a version, attributes, or nothing.
+  // The first message holds a version, attributes, or nothing.
   try {
     WireReader reader(head);
     const std::string_view metadata = reader.take(reader.varint());
-    if (metadata.size() > 4096) return false;
     bool has_version = metadata.empty();
     for (WireReader fields(metadata); !fields.at_end();) {
       const WireField field = fields.field();

@@ -96,6 +96,10 @@ GraphNode graph_node(const json& node) {
   }
   // What needs itself or, in PyTorch's form, the process's root.
   std::erase(made.needs, made.id);
+  made.has_type = node.contains("type") || node.contains("NodeType");
+  for (const char* key : {"runtime", "durationMicros", "duration_micros"}) {
+    made.has_duration = made.has_duration || integer_at(node, key, 0) > 0;
+  }
   made.computes = is_type(node, "COMP_NODE", 4);
   made.is_collective = is_type(node, "COMM_COLL_NODE", 7);
   made.group = text_of(attribute_of(node, "pg_name"));

@@ -165,13 +165,13 @@ void add_programs(const JobLog& job, Json& out) {
   for (const LoggedProgram& program : job.programs) {
     free_collectives = std::max<std::int64_t>(free_collectives, program.free_collectives);
     acyclic = acyclic && program.acyclic;
-    each.push_back({{"rank", program.rank},
-                    {"operations", program.operations},
-                    {"compute_nodes", program.compute_nodes},
-                    {"bytes_sent", program.bytes_sent}});
+    Json one = {{"rank", program.rank}, {"operations", program.operations}};
+    if (program.compute_nodes >= 0) one["compute_nodes"] = program.compute_nodes;
+    one["bytes_sent"] = program.bytes_sent;
+    each.push_back(std::move(one));
   }
   out["ranks"] = job.programs.size();
-  out["compute_nodes"] = first.compute_nodes;
+  if (first.compute_nodes >= 0) out["compute_nodes"] = first.compute_nodes;
   out["acyclic"] = acyclic;
   if (all(&LoggedProgram::operations)) out["ops_per_rank"] = first.operations;
   if (all(&LoggedProgram::bytes_sent) && first.bytes_sent > 0) {

@@ -112,8 +112,10 @@ std::vector<std::string> program_lines(const JobLog& job) {
       lines.push_back(fmt::format("... and {} more ranks", job.programs.size() - most_lines));
       break;
     }
-    std::string line = fmt::format("rank {}: {}, {} of them computing", program.rank,
-                                   counted(program.operations, "operation"), program.compute_nodes);
+    std::string line =
+        fmt::format("rank {}: {}, ", program.rank, counted(program.operations, "operation"));
+    line += program.compute_nodes < 0 ? "which of them compute is not said"
+                                      : fmt::format("{} of them computing", program.compute_nodes);
     if (program.bytes_sent > 0) line += ", sends " + to_string(Bytes{program.bytes_sent});
     if (!program.acyclic) line += "; its dependencies have a cycle";
     if (program.free_collectives > 0) {

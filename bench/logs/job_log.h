@@ -133,7 +133,7 @@ struct HostSigns {
 struct LoggedProgram {
   int rank = 0;
   std::int64_t operations = 0;
-  std::int64_t compute_nodes = 0;
+  std::int64_t compute_nodes = 0;  // -1: not said
   std::int64_t bytes_sent = 0;
   bool acyclic = true;
   int free_collectives = 0;  // without any dependency, though compute precedes them

@@ -171,7 +171,9 @@ int rank_in_name(const std::string& file) {
     if (from < name.size() && is_digit(name[from])) return number_at(from, 1 << 20);
   }
   const std::size_t end = name.find_last_of("0123456789");
-  if (end == name.npos) return -1;
+  // "resnet_2gpu.json" counts something else.
+  const bool counts_things = end + 1 < name.size() && name[end + 1] >= 'a' && name[end + 1] <= 'z';
+  if (end == name.npos || counts_things) return -1;
   const std::size_t before = name.find_last_not_of("0123456789", end);
   return number_at(before == name.npos ? 0 : before + 1, 4095);
 }

@@ -32,8 +32,8 @@ std::span<const LogReader> log_readers();
 void read_log(std::string_view text, const std::string& file, JobLog& job);
 
 /// The number behind "rank" in the name of a file, without its folder ("rank_3.20261124.json" is of
-/// rank 3), else its last number if that is below 4096: others are processes and dates. -1 if there
-/// is none.
+/// rank 3), else its last number if that is below 4096 and no letter follows it: others are
+/// processes, dates, and "2gpu". -1 if there is none.
 int rank_in_name(const std::string& file);
 /// The same; where the name says none, the least rank that no process of the job has, with a note.
 int rank_of_file(const std::string& file, JobLog& job);

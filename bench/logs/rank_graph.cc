@@ -81,8 +81,17 @@ void add_rank_graph(const std::vector<GraphNode>& nodes, int rank, const std::st
     record.bytes = node.bytes;
     record.sequence = sequence[record.communicator]++;
   }
+  if (std::any_of(nodes.begin(), nodes.end(),
+                  [](const GraphNode& n) { return n.is_collective && n.has_duration; })) {
+    job.note_once(
+        "the durations of Chakra's nodes are not used: they contain the waiting for others and are "
+        "means at best");
+  }
   // Without computing, collectives that start at once are what was asked for.
   if (program.compute_nodes == 0) program.free_collectives = 0;
+  if (std::none_of(nodes.begin(), nodes.end(), [](const GraphNode& n) { return n.has_type; })) {
+    program.compute_nodes = -1;
+  }
   job.programs.push_back(program);
 }
 

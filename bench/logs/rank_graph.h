@@ -13,6 +13,8 @@ namespace collbench {
 
 struct GraphNode {
   std::uint64_t id = 0;
+  bool has_type = true;  // else whether it computes is not said
+  bool has_duration = false;
   bool computes = false;
   bool is_collective = false;
   bool is_call = false;  // of a processor, which launches it on a device

@@ -120,6 +120,7 @@ TEST(FileNamesTest, TheNumberBehindRankIsTheRankAndDatesAndProcessesAreNone) {
   EXPECT_EQ(rank_in_name("rank12.20261124.pt.trace.json"), 12);
   EXPECT_EQ(rank_in_name("fr_Rank=5_1780000000.json"), 5);
   EXPECT_EQ(rank_in_name("ddp.2.et"), 2);
+  EXPECT_EQ(rank_in_name("resnet_2gpu_et.json"), -1);
   EXPECT_EQ(rank_in_name("host-a_41017.1780000000123.pt.trace.json"), -1);
   EXPECT_EQ(rank_in_name("ranks/trace"), -1);
   JobLog job;
@@ -197,6 +198,20 @@ TEST(ChakraTest, PyTorchsOwnNodesAreReadAndTheRootThatNeedsItselfIsNoCycle) {
   EXPECT_EQ(job.records[0].bytes, 2048) << "the part of one rank";
   EXPECT_EQ(job.records[0].rank, 3);
   EXPECT_TRUE(job.programs.at(0).acyclic);
+  EXPECT_EQ(job.programs.at(0).compute_nodes, -1) << "no node says what it is";
+}
+
+TEST(ChakraTest, ThatDurationsAreNotUsedIsSaidWhereThereAreSome) {
+  const auto notes = [](const char* runtime) {
+    JobLog job;
+    read_log(
+        fmt::format(R"({{"workload_graph":[{{"Id":1,"Name":"x","NodeType":7,"runtime":{}}}]}})",
+                    runtime),
+        "a.0.json", job);
+    return job.notes;
+  };
+  EXPECT_THAT(notes("0"), IsEmpty());
+  EXPECT_THAT(notes("7"), ElementsAre(testing::HasSubstr("durations of Chakra's nodes")));
 }
 
 TEST(ChakraTest, CallsThatLaunchADevicesCollectiveAreNoneThemselvesAndNamesSayTheKind) {
@@ -238,6 +253,28 @@ TEST(ChakraTest, TheMetadataMayHaveAttributesInPlaceOfAVersion) {
   read_log(trace, "a.0.et", job);
   ASSERT_EQ(job.records.size(), 1U);
   EXPECT_EQ(job.records[0].bytes, 1024);
+}
+
+/// "\x80\x01" of 128: a length or key of protobuf.
+std::string varint(std::size_t value) {
+  std::string bytes;
+  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>((value & 0x7f) | 0x80);
+  return bytes + static_cast<char>(value);
+}
+
+// astra-sim/astra-sim, examples/system/custom_collectives: 26 kB of XML stand before the nodes.
+TEST(ChakraTest, TheMetadataMayHoldAWholeFile) {
+  const std::string xml(30000, 'x');
+  const std::string attribute =
+      "\x0a\x0ainput_file" + varint(29 << 3 | 2) + varint(xml.size()) + xml;
+  const std::string metadata = "\x12" + varint(attribute.size()) + attribute;
+  const std::string node =
+      "\x08\x01\x12\x01"
+      "a\x18\x07";
+  JobLog job;
+  read_log(varint(metadata.size()) + metadata + varint(node.size()) + node, "a.0.et", job);
+  EXPECT_THAT(job.formats, ElementsAre("Chakra"));
+  EXPECT_EQ(job.records.size(), 1U);
 }
 
 TEST(NcclDebugTest, OldVersionsJoinCommunicatorsByOrder) {
