@@ -37,7 +37,7 @@ constexpr const char* refusal = "!";
 constexpr const char* protocol = "4";
 }  // namespace grpc_names
 
-constexpr const char* of_another_run = "it belongs to another run: its job differs";
+constexpr const char* of_another_run = "it belongs to another run: its job differs (another token)";
 
 /// The identity that a caller claims.
 struct GrpcIdentity {
