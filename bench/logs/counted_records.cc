@@ -110,7 +110,7 @@ std::optional<Shifts> shifts_between(const Lines& lines, int base, int rank, dou
   for (const auto& [kind, by_rank] : lines) {
     const auto a = by_rank.find(base);
     const auto b = by_rank.find(rank);
-    if (!waits_for_all(kind) || a == by_rank.end() || b == by_rank.end()) continue;
+    if (!has_bus_rate(kind) || a == by_rank.end() || b == by_rank.end()) continue;
     if (std::min(a->second.size(), b->second.size()) < fewest_compared) continue;
     const std::optional<int> shift = shift_between(a->second, b->second, share);
     if (!shift) return std::nullopt;

@@ -83,6 +83,7 @@ class FlightReader {
     const auto is_p2p = entry.is_object() ? entry.find("is_p2p") : entry.end();
     if (is_p2p != entry.end() && is_p2p->is_boolean() && is_p2p->get<bool>()) {
       ++job_.left_out["point-to-point entries of Flight Recorder"];
+      job_.has_sends = true;
       take_transfer(entry);
       return;
     }

@@ -119,6 +119,7 @@ class InspectorReader {
         complete ? unusable(line) : "lines of NCCL Inspector that are cut short or no JSON";
     if (!reason.empty()) {
       ++job_.left_out[reason];
+      job_.has_sends = job_.has_sends || line.is_point_to_point;
       return false;
     }
     note_version(line.version, job_);

@@ -61,7 +61,12 @@ class MetricsReader {
     record.process = job_.process(gpu, label_of(labels, "node"));
     // Ranks are not said, and each GPU has a file of its own.
     record.rank = job_.counted_rank(record.communicator, record.process);
-    if (record.rank >= *ranks) return;
+    if (record.rank >= *ranks) {
+      job_.note_once(fmt::format(
+          "more than {} GPUs are in '{}', which has {} ranks: several communicators bear that "
+          "name, and their GPUs are not compared",
+          *ranks, printable(name), *ranks));
+    }
     record.kind = logged_kind(label_of(labels, "collective"));
     record.bytes = bytes;
     record.duration_us = value;

@@ -35,6 +35,10 @@ LoggedKind logged_kind(std::string_view name) {
 }
 
 bool waits_for_all(LoggedKind kind) {
+  return has_bus_rate(kind) || kind == LoggedKind::barrier || kind == LoggedKind::all_to_all;
+}
+
+bool has_bus_rate(LoggedKind kind) {
   return kind == LoggedKind::all_reduce || kind == LoggedKind::all_gather ||
          kind == LoggedKind::reduce_scatter;
 }

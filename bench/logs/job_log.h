@@ -37,6 +37,9 @@ std::string_view to_string(LoggedKind kind);
 LoggedKind logged_kind(std::string_view name);
 /// Whether every rank needs something of every other, so that none ends before the last has begun.
 bool waits_for_all(LoggedKind kind);
+/// Whether the transfer of its bytes has a rate that shows the network's: not a barrier's, nor an
+/// all-to-all's, whose parts may differ.
+bool has_bus_rate(LoggedKind kind);
 /// Bytes that each rank must send, over the bytes logged: 2(n-1)/n for an all-reduce; n-1 where the
 /// log has the part of one rank (all-gather, reduce-scatter), as NCCL counts them.
 double bus_factor(LoggedKind kind, int ranks);
@@ -158,6 +161,7 @@ struct JobLog {
   std::vector<ComputeSpan> computing;
   std::set<std::string> formats;
   std::string device;                  // "NVIDIA H100 80GB HBM3"; empty: not said
+  bool has_sends = false;              // ranks also send to and receive from single others
   bool of_processors = false;          // MPI among CPUs: networks of another class than GPUs have
   std::vector<int> missing_ranks;      // that a log itself calls missing
   std::vector<std::string> absent;     // likewise processes, as "process 12 on node b is dead"

@@ -71,7 +71,7 @@ std::vector<SizeFigures> figures_by_size(const JobLog& job,
     row.duration_us = sum.duration / static_cast<double>(sum.timed);
     if (sum.split == 0) continue;
     row.transfer_us = sum.transfer / static_cast<double>(sum.split);
-    if (ranks < 2 || !waits_for_all(row.kind)) continue;
+    if (ranks < 2 || !has_bus_rate(row.kind)) continue;
     row.bus_gbs =
         bus_factor(row.kind, ranks) * static_cast<double>(row.bytes) / row.transfer_us * 1e-3;
   }
@@ -135,7 +135,7 @@ std::vector<double> clock_offsets(const JobLog& job, const std::vector<JobOperat
   std::map<int, std::vector<double>> differences;
   int reference = -1;
   for (const JobOperation& operation : operations) {
-    if (!waits_for_all(operation.any().kind)) continue;
+    if (!has_bus_rate(operation.any().kind)) continue;
     const auto end = [](const LogRecord& record) { return record.start_us + record.duration_us; };
     const LogRecord& first = operation.any();
     if (job.communicators[static_cast<std::size_t>(first.communicator)].is_regular) continue;

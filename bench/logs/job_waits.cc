@@ -27,16 +27,6 @@ double longest_wait_us(const JobOperation& operation) {
   return most;
 }
 
-/// The operations from `begin` on that are of one communicator and kind.
-std::size_t end_of_run(const std::vector<JobOperation>& operations, std::size_t begin) {
-  const LogRecord& any = operations[begin].any();
-  while (++begin < operations.size()) {
-    const LogRecord& next = operations[begin].any();
-    if (next.communicator != any.communicator || next.kind != any.kind) break;
-  }
-  return begin;
-}
-
 }  // namespace
 
 bool is_noticeable(double waiting_us, const JobOperation& operation) {
@@ -44,8 +34,18 @@ bool is_noticeable(double waiting_us, const JobOperation& operation) {
 }
 
 bool is_compared(const JobOperation& operation) {
-  return operation.timed_by_all && waits_for_all(operation.any().kind) &&
-         operation.records.size() > 1;
+  const LoggedKind kind = operation.any().kind;
+  return operation.timed_by_all && waits_for_all(kind) && operation.records.size() > 1 &&
+         (has_bus_rate(kind) || sizes_agree(operation.records));
+}
+
+std::size_t end_of_run(const std::vector<JobOperation>& operations, std::size_t begin) {
+  const LogRecord& any = operations[begin].any();
+  while (++begin < operations.size()) {
+    const LogRecord& next = operations[begin].any();
+    if (next.communicator != any.communicator || next.kind != any.kind) break;
+  }
+  return begin;
 }
 
 double longest_blamed_us(const JobOperation& operation) {

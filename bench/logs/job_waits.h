@@ -21,6 +21,9 @@ bool is_noticeable(double waiting_us, const JobOperation& operation);
 /// Whether its records tell which rank came last.
 bool is_compared(const JobOperation& operation);
 
+/// The operations from `begin` on that are of one communicator and kind.
+std::size_t end_of_run(const std::vector<JobOperation>& operations, std::size_t begin);
+
 /// What the last to arrive is to blame for, of the rank that waits the longest.
 double longest_blamed_us(const JobOperation& operation);
 

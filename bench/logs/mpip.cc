@@ -24,6 +24,7 @@ struct MpipReport {
   std::map<int, std::string> hosts;                                         // by rank
   std::map<std::pair<std::string, int>, std::map<int, SiteAndRank>> sites;  // by call and site
   std::int64_t bin_bytes = 0;  // lower end of the one range of sizes of all-reduces; 0: several
+  int fewest_ranks = 1 << 20;  // upper end of the smallest range of sizes of communicators
 };
 
 /// "Allreduce  1  0  6000  4.34  2.71  0.381 ..": name, site, rank, count, longest, mean, shortest.
@@ -47,10 +48,13 @@ void take_row(const std::vector<std::string_view>& words, bool times, MpipReport
   }
 }
 
-/// "Allreduce   100   4 -   7   4194304 -  8388607": the sizes are a range of powers of two.
-void take_bin(const std::vector<std::string_view>& words, std::int64_t& bin, int& bins) {
-  if (words.size() < 8 || words[0] != "Allreduce") return;
-  bin = integer_in(words[5]).value_or(0);
+/// "Allreduce   100   4 -   7   4194304 -  8388607": the sizes are ranges of powers of two.
+void take_bin(const std::vector<std::string_view>& words, MpipReport& report, int& bins) {
+  if (words.size() < 8 || !waits_for_all(logged_kind(words[0]))) return;
+  const int most = small_integer_in(words[4], 0, 1 << 20).value_or(1 << 20);
+  report.fewest_ranks = std::min(report.fewest_ranks, most);
+  if (words[0] != "Allreduce") return;
+  report.bin_bytes = integer_in(words[5]).value_or(0);
   ++bins;
 }
 
@@ -68,7 +72,7 @@ MpipReport read_report(std::string_view text) {
     const auto in = [&](const char* part) { return section.find(part) != section.npos; };
     if (in("Callsite Time statistics")) take_row(words, true, report);
     if (in("Callsite Message Sent statistics")) take_row(words, false, report);
-    if (in("Aggregate Collective Time")) take_bin(words, report.bin_bytes, bins);
+    if (in("Aggregate Collective Time")) take_bin(words, report, bins);
   }
   if (bins != 1) report.bin_bytes = 0;
   return report;
@@ -88,7 +92,10 @@ void read_mpip(std::string_view text, const std::string& file, JobLog& job) {
   const MpipReport report = read_report(text);
   job.of_processors = true;
   const int ranks = report.hosts.empty() ? 0 : report.hosts.rbegin()->first + 1;
-  const int communicator = job.communicator("mpiP " + file, "MPI_COMM_WORLD", ranks);
+  const bool is_world = report.fewest_ranks >= ranks;
+  const int communicator =
+      job.communicator("mpiP " + file, is_world ? "MPI_COMM_WORLD" : "several communicators",
+                       std::min(ranks, report.fewest_ranks));
   bool differ = false;
   for (const auto& [call, rows] : report.sites) {
     for (const auto& [rank, row] : rows) {

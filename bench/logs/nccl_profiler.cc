@@ -48,21 +48,24 @@ struct TracedCollective {
   std::string name;
   double start_ns = unknown_time, stop_ns = unknown_time;
   double sent_bytes = 0;
+  std::int64_t process = -1;
 };
 
 class ProfilerReader {
  public:
-  ProfilerReader(const std::string& file, JobLog& job) : job_(job) { process_ = job.process(file); }
+  ProfilerReader(const std::string& file, JobLog& job) : job_(job), file_(file) {}
 
   void take(const json& event) {
     if (!event.is_object()) return;
     const std::string category = text_at(event, "cat");
     const bool begins = text_at(event, "ph") == "b";
     const json args = event.value("args", json::object());
+    job_.has_sends = job_.has_sends || category == "P2P";
     if (category == "COLL") {
       if (begins) {
         finish();
         open_ = TracedCollective{args, text_at(event, "name")};
+        open_->process = integer_at(event, "pid");
       }
     } else if (category == "GPU" && begins && open_) {
       open_->start_ns = std::fmin(open_->start_ns, number_at(args, "StartGpuClk"));
@@ -93,7 +96,9 @@ class ProfilerReader {
     record.kind = logged_kind(traced.name);
     record.bytes = count * element_bytes_of(text_at(traced.args, "Datatype"));
     record.rank = static_cast<int>(rank);
-    record.process = process_;
+    // A process has a file for each of its communicators.
+    record.process =
+        job_.process(traced.process < 0 ? file_ : fmt::format("pid {}", traced.process));
     record.sequence = sequence;
     record.duration_us = duration;
     record.start_us = traced.start_ns * 1e-3;
@@ -121,7 +126,7 @@ class ProfilerReader {
   }
 
   JobLog& job_;
-  int process_ = -1;
+  const std::string& file_;
   std::optional<TracedCollective> open_;
 };
 

@@ -29,10 +29,15 @@ void name_runs(const LogRecord& a, const LogRecord& b, JobLog& job) {
   const std::string both = a.process == b.process
                                ? name(a) + " is twice"
                                : fmt::format("{} and {} are both", name(a), name(b));
+  const JobCommunicator& one = job.communicators[static_cast<std::size_t>(a.communicator)];
+  // liballprof numbers the communicators of each process.
+  const bool may_be_others = one.format == "liballprof" && one.name != "MPI_COMM_WORLD";
   job.mixed = fmt::format(
-      "logs of several runs are here: {} rank {} of '{}', with other times or bytes in the same "
-      "collective; name the logs of one run",
-      both, a.rank, job.communicators[static_cast<std::size_t>(a.communicator)].name);
+      "{} are here: {} rank {} of '{}', with other times or bytes in the same collective{}",
+      may_be_others ? "logs of several communicators under one number, or of several runs,"
+                    : "logs of several runs",
+      both, a.rank, one.name.empty() ? one.id : one.name,
+      may_be_others ? "" : "; name the logs of one run");
 }
 
 /// One such record of two processes is enough. Of one process it may be a reader's count that came
@@ -102,12 +107,6 @@ void compare_starts(const JobLog& job, JobOperation& operation) {
   operation.last_own_us = last->own_us;
 }
 
-bool sizes_agree(std::span<const LogRecord> records) {
-  return std::all_of(records.begin(), records.end(), [&](const LogRecord& record) {
-    return record.bytes == records.front().bytes;
-  });
-}
-
 /// Where some operations of a communicator are timed by all ranks, only those have a transfer: the
 /// least duration of a few ranks holds waiting.
 void keep_comparable(const JobLog& job, std::vector<JobOperation>& operations) {
@@ -127,6 +126,16 @@ void keep_comparable(const JobLog& job, std::vector<JobOperation>& operations) {
 
 }  // namespace
 
+bool sizes_agree(std::span<const LogRecord> records) {
+  return std::all_of(records.begin(), records.end(), [&](const LogRecord& record) {
+    return record.bytes == records.front().bytes;
+  });
+}
+
+bool is_several(const JobCommunicator& communicator, const std::vector<int>& heard) {
+  return communicator.ranks > 0 && !heard.empty() && heard.back() >= communicator.ranks;
+}
+
 std::vector<JobOperation> operations_of(JobLog& job) {
   std::stable_sort(job.records.begin(), job.records.end(),
                    [](const LogRecord& a, const LogRecord& b) {
@@ -142,11 +151,16 @@ std::vector<JobOperation> operations_of(JobLog& job) {
     while (end < all.size() && operation_key(all[end]) == operation_key(all[begin])) ++end;
     const auto records = all.subspan(begin, end - begin);
     begin = end;
-    if (!sizes_agree(records) && waits_for_all(records.front().kind)) {
+    if (!sizes_agree(records) && has_bus_rate(records.front().kind)) {
       ++job.left_out["operations whose ranks disagree about the size"];
       continue;
     }
-    operations.push_back(operation_of(records, ranks.heard(records.front().communicator)));
+    const int c = records.front().communicator;
+    JobOperation operation{records};
+    if (!is_several(job.communicators[static_cast<std::size_t>(c)], ranks.heard(c))) {
+      operation = operation_of(records, ranks.heard(c));
+    }
+    operations.push_back(operation);
   }
   keep_comparable(job, operations);
   for (JobOperation& operation : operations) compare_starts(job, operation);
@@ -165,6 +179,17 @@ std::vector<int> ranks_with_logs(const std::map<int, std::int64_t>& counts) {
     if (2 * static_cast<double>(count) >= middle) ranks.push_back(rank);
   }
   return ranks;
+}
+
+/// Whether a communicator has the processes of another in the same places, but for a minority: so
+/// it follows a restart of some.
+bool is_made_again(const std::map<int, int>& first, const std::map<int, int>& second) {
+  std::size_t same = 0;
+  for (const auto& [rank, process] : first) {
+    const auto other = second.find(rank);
+    same += other != second.end() && other->second == process && process >= 0 ? 1 : 0;
+  }
+  return first.size() == second.size() && 2 * same > first.size();
 }
 
 }  // namespace
@@ -200,7 +225,8 @@ JobRanks::JobRanks(const JobLog& job)
 }
 
 /// Of each format, which names processes in its own way, the communicator with most logs is that of
-/// all processes if it has a rank for each of them.
+/// all processes if it has a rank for each of them, with those of its size that were made again
+/// when a process was restarted.
 void JobRanks::take_ranks_of_worlds() {
   struct World {
     std::set<int> processes;  // of all communicators of the format
@@ -217,11 +243,20 @@ void JobRanks::take_ranks_of_worlds() {
     const std::map<int, int>& members = process_of_[world.communicator];
     const auto seats = std::max<std::size_t>(
         members.size(), static_cast<std::size_t>(job_->communicators[world.communicator].ranks));
-    if (seats < world.processes.size()) continue;
-    for (const auto& [rank, process] : members) {
-      if (process < 0) continue;
+    std::map<int, int> rank_of;  // by process
+    for (std::size_t c = 0; c < process_of_.size(); ++c) {
+      const bool counts = c == world.communicator || (job_->communicators[c].format == format &&
+                                                      seats < world.processes.size() &&
+                                                      is_made_again(members, process_of_[c]));
+      if (!counts) continue;
+      for (const auto& [rank, process] : process_of_[c]) rank_of.try_emplace(process, rank);
+    }
+    rank_of.erase(-1);
+    if (std::max(seats, rank_of.size()) < world.processes.size()) continue;
+    for (const auto& [process, rank] : rank_of) {
       int& known = by_process_[static_cast<std::size_t>(process)];
       if (known < 0) known = rank;
+      count_ = std::max(count_, rank + 1);
     }
   }
 }

@@ -55,6 +55,13 @@ struct JobOperation {
   std::int64_t weight() const { return records.front().count > 1 ? records.front().count : 1; }
 };
 
+/// Of its ranks: those of an all-to-all may differ.
+bool sizes_agree(std::span<const LogRecord> records);
+
+/// Whether more ranks than a communicator has are in its records: several that bear one name, or
+/// that one call uses.
+bool is_several(const JobCommunicator& communicator, const std::vector<int>& heard);
+
 /// Sorts the records of `job`, which the operations refer to, and counts in its `left_out` what
 /// repeats a sequence number or differs in size between ranks. O(n log n).
 std::vector<JobOperation> operations_of(JobLog& job);
