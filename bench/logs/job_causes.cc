@@ -62,6 +62,9 @@ void find_slow_network(JobLog& job, JobVerdict& verdict) {
           "nanoseconds throughout would look like this, a thousand times too slow");
     }
   }
+  if (!network.odd_size.empty()) {
+    verdict.causes.push_back({&cause("switch_misplaced"), network.odd_size, 0.8});
+  }
   if (network.disturbed >= 3 && 20 * network.disturbed >= network.judged) {
     verdict.causes.push_back(
         {&cause("congestion"),

@@ -4,12 +4,11 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include "bench/logs/assumed_rate.h"
 #include "bench/reports/text.h"
 #include "core/plain_text.h"
 #include "core/quantile.h"
@@ -22,11 +21,10 @@ namespace {
 
 constexpr double healthy_share = 0.8;
 constexpr double surely_slow_share = 0.5;
-constexpr double adapter_of_gpus_gbs = 23;          // 200 Gb/s
-constexpr double adapter_of_processors_gbs = 11.5;  // 100 Gb/s
 constexpr double disturbed_factor = 1.5;
-// Of hosts that the log does not name, where a communicator has some of the job's ranks only.
-constexpr int usual_gpus_per_host = 8;
+// Of a size over a larger one, in time.
+constexpr double odd_size_factor = 1.5;
+constexpr std::size_t fewest_of_size = 3;
 // Of an all-reduce of a few MiB, beyond what its bytes take: 122 us for 1 MiB on two hosts of H100
 // and InfiniBand, 360 us for 4 MiB with TCP between them, 330 us for 2 MiB on 16 hosts.
 constexpr double latency_us = 200;
@@ -41,14 +39,21 @@ struct SizeTransfers {
   double at(double part) const { return quantile_of_sorted(us, part); }
 };
 
-/// Of the kind that moves the most bytes.
-std::vector<SizeTransfers> transfers_of(const std::vector<JobOperation>& operations,
-                                        int communicator, LoggedKind& kind) {
+/// The transfers of one kind, by size.
+struct KindTransfers {
+  LoggedKind kind = LoggedKind::all_reduce;
+  double moved = 0;  // bytes
+  std::vector<SizeTransfers> sizes;
+};
+
+/// The kind that moves the most bytes comes first.
+std::vector<KindTransfers> transfers_of(const std::vector<JobOperation>& operations,
+                                        int communicator) {
   std::map<LoggedKind, std::map<std::int64_t, SizeTransfers>> kinds;
   std::map<LoggedKind, double> moved;
   for (const JobOperation& operation : operations) {
     const LogRecord& any = operation.any();
-    if (any.communicator != communicator || !waits_for_all(any.kind) || operation.last < 0) {
+    if (any.communicator != communicator || !has_bus_rate(any.kind) || operation.last < 0) {
       continue;
     }
     SizeTransfers& size = kinds[any.kind][any.bytes];
@@ -56,16 +61,18 @@ std::vector<SizeTransfers> transfers_of(const std::vector<JobOperation>& operati
     size.us.push_back(operation.transfer_us);
     moved[any.kind] += static_cast<double>(any.bytes);
   }
-  std::vector<SizeTransfers> sizes;
-  if (moved.empty()) return sizes;
-  kind = std::max_element(moved.begin(), moved.end(), [](const auto& a, const auto& b) {
-           return a.second < b.second;
-         })->first;
-  for (auto& [bytes, size] : kinds[kind]) {
-    std::sort(size.us.begin(), size.us.end());
-    sizes.push_back(std::move(size));
+  std::vector<KindTransfers> all;
+  for (auto& [kind, by_size] : kinds) {
+    KindTransfers& one = all.emplace_back(KindTransfers{kind, moved[kind], {}});
+    for (auto& [bytes, size] : by_size) {
+      std::sort(size.us.begin(), size.us.end());
+      one.sizes.push_back(std::move(size));
+    }
   }
-  return sizes;
+  std::stable_sort(all.begin(), all.end(), [](const KindTransfers& a, const KindTransfers& b) {
+    return a.moved > b.moved;
+  });
+  return all;
 }
 
 /// GB/s of the bus.
@@ -91,106 +98,6 @@ MeasuredRate measured_rate(const std::vector<SizeTransfers>& sizes, double facto
     return {std::clamp(slope, simple, most), slope > most};
   }
   return {simple};
-}
-
-/// Hosts of a communicator's processes.
-std::set<std::string> hosts_of(const JobLog& job, const JobRanks& ranks, int communicator) {
-  std::set<std::string> hosts;
-  for (const auto& [rank, process] : ranks.processes(communicator)) {
-    if (process < 0) continue;
-    const std::string& host = job.processes[static_cast<std::size_t>(process)].host;
-    if (!host.empty()) hosts.insert(host);
-  }
-  return hosts;
-}
-
-/// "communicator 'dp2' on h0, h1", without the hosts where they are many or not said.
-std::string place_of(const JobLog& job, const JobRanks& ranks, int communicator) {
-  const JobCommunicator& one = job.communicators[static_cast<std::size_t>(communicator)];
-  std::string place = fmt::format("communicator '{}'", one.name.empty() ? one.id : one.name);
-  const std::set<std::string> hosts = hosts_of(job, ranks, communicator);
-  if (hosts.empty() || hosts.size() > 8) return place;
-  return place + fmt::format(" on {}", fmt::join(hosts, ", "));
-}
-
-/// Ranks on each host; 0 if it is not known.
-int ranks_per_host(const JobLog& job, const JobRanks& ranks, int communicator) {
-  const JobCommunicator& one = job.communicators[static_cast<std::size_t>(communicator)];
-  if (one.nodes > 0) return (one.ranks + one.nodes - 1) / one.nodes;
-  const std::set<std::string> hosts = hosts_of(job, ranks, communicator);
-  const auto heard = static_cast<int>(ranks.heard(communicator).size());
-  return hosts.empty() || heard < one.ranks ? 0 : heard / static_cast<int>(hosts.size());
-}
-
-/// Hosts of a communicator; where they are not said, those of as many full ones.
-int hosts_at_least(const JobLog& job, const JobRanks& ranks, int communicator) {
-  const JobCommunicator& one = job.communicators[static_cast<std::size_t>(communicator)];
-  const int each = ranks_per_host(job, ranks, communicator);
-  const int full = each > 0 ? each : usual_gpus_per_host;
-  return std::max(2, (one.ranks + full - 1) / full);
-}
-
-/// The most processes of the job that one of the hosts has; those of one format, as each names them
-/// in its own way.
-int job_ranks_per_host(const JobLog& job, const JobRanks& ranks, int communicator) {
-  const std::set<std::string> hosts = hosts_of(job, ranks, communicator);
-  const std::string_view format = job.communicators[static_cast<std::size_t>(communicator)].format;
-  std::map<std::string, std::set<int>> processes;
-  for (std::size_t c = 0; c < job.communicators.size(); ++c) {
-    if (job.communicators[c].format != format) continue;
-    for (const auto& [rank, process] : ranks.processes(static_cast<int>(c))) {
-      if (process < 0) continue;
-      const std::string& host = job.processes[static_cast<std::size_t>(process)].host;
-      if (hosts.contains(host)) processes[host].insert(process);
-    }
-  }
-  std::size_t most = 0;
-  for (const auto& [host, those] : processes) most = std::max(most, those.size());
-  return static_cast<int>(most);
-}
-
-/// The least and the usual rate without a word of the user; 0 if there is none.
-struct AssumedRate {
-  double least_gbs = 0;
-  double usual_gbs = 0;
-  std::string words;
-};
-
-AssumedRate assumed_rate(const JobLog& job, const JobRanks& ranks, int communicator) {
-  const JobCommunicator& one = job.communicators[static_cast<std::size_t>(communicator)];
-  const int known = ranks_per_host(job, ranks, communicator);
-  // One host: NVLink, PCIe or memory, which the log does not say.
-  if (known >= one.ranks) return {};
-  if (job.of_processors) {
-    const std::string least =
-        "an adapter of 100 Gb/s a host, the least that clusters of processors have";
-    // Processes without a host may all share one.
-    if (known == 0) return {0, adapter_of_processors_gbs, least + "; its hosts are not said"};
-    return {adapter_of_processors_gbs, adapter_of_processors_gbs, least};
-  }
-  const auto adapters_of = [](int gpus) { return gpus == 1 ? 1 : gpus > 4 ? gpus : 2; };
-  if (known == 0 && one.ranks < ranks.count()) {
-    const int adapters = adapters_of(one.ranks / 2);
-    return {adapter_of_gpus_gbs * 2 / usual_gpus_per_host, adapter_of_gpus_gbs * adapters,
-            fmt::format("{} of 200 Gb/s a host, as for up to {} of its; which hosts it has is not "
-                        "said, and the job's other communicators may use the adapters at the same "
-                        "time",
-                        counted(adapters, "adapter"), counted(one.ranks / 2, "GPU"))};
-  }
-  const int adapters = adapters_of(known);
-  const int beside = known > 0 ? job_ranks_per_host(job, ranks, communicator) : 0;
-  if (beside > known) {
-    const int shared = std::min(adapters_of(beside), 2);
-    return {adapter_of_gpus_gbs * shared * known / beside, adapter_of_gpus_gbs * adapters,
-            fmt::format("{} of 200 Gb/s for its {} on a host; the job has {} there, whose other "
-                        "communicators may use the adapters at the same time",
-                        counted(adapters, "adapter"), counted(known, "GPU"), beside)};
-  }
-  const double least = adapter_of_gpus_gbs * std::min(adapters, 2);
-  return {least, adapter_of_gpus_gbs * adapters,
-          fmt::format("{} of 200 Gb/s a host, as hosts {} are built with at least",
-                      counted(adapters, "adapter"),
-                      known > 0 ? "of " + counted(known, "such GPU") : "for training")};
 }
 
 /// The least rate that there may be, and what the largest transfers have at most without latency.
@@ -256,6 +163,120 @@ void count_disturbed(const std::vector<SizeTransfers>& sizes, NetworkVerdict& ve
   }
 }
 
+/// The least mean of the ranks is no transfer if another of them comes last each time.
+void doubt_means(NetworkVerdict& verdict) {
+  if (verdict.state != NetworkState::slow) return;
+  verdict.state = NetworkState::unknown;
+  verdict.unknown = fmt::format(
+      "{} GB/s where {} are expected ({}), but its times are means, which hold waiting if "
+      "ranks are late by turns",
+      significant(verdict.measured_gbs, 3), significant(verdict.expected_gbs, 3), verdict.basis);
+}
+
+/// What is judged: one communicator of a job.
+struct CommunicatorTransfers {
+  const JobLog& job;
+  const std::vector<JobOperation>& operations;
+  const JobRanks& ranks;
+  int communicator = 0;
+  const NetworkExpectation& expectation;
+};
+
+/// Why a kind has no rate to judge; empty: it has one.
+std::string not_judged(const JobCommunicator& one, std::int64_t largest) {
+  if (one.ranks < 2) return "how many ranks take part is not said";
+  if (largest == 0) return "the sizes of its collectives are not said";
+  if (largest >= least_bytes) return {};
+  return fmt::format("the largest transfer has {}: latency decides, not the network",
+                     to_string(Bytes{largest}));
+}
+
+/// What is expected, in `verdict`, and its bounds.
+Bounds expect(const CommunicatorTransfers& these, const KindTransfers& kind, double factor,
+              NetworkVerdict& verdict) {
+  const auto& [job, operations, ranks, communicator, expectation] = these;
+  const JobCommunicator& one = job.communicators[static_cast<std::size_t>(communicator)];
+  if (expectation.bus) {
+    verdict.expected_gbs = expectation.bus->bytes_per_second * 1e-9;
+    verdict.basis = "as stated";
+  } else if (!expectation.topology.empty() && kind.kind == LoggedKind::all_reduce) {
+    expect_of_machine(expectation, one, Bytes{kind.sizes.back().bytes}, factor, verdict);
+  } else {
+    const AssumedRate assumed = assumed_rate(job, ranks, communicator);
+    verdict.assumed = true;
+    verdict.expected_gbs = assumed.usual_gbs;
+    verdict.basis = assumed.words;
+    return {assumed.least_gbs, verdict.measured_gbs};
+  }
+  return {0, verdict.measured_gbs};
+}
+
+/// By its collectives of one kind. Of one that moves less than another (`is_minor`) only what is
+/// slow whatever latency it has says something.
+NetworkVerdict network_of_kind(const CommunicatorTransfers& these, const KindTransfers& kind,
+                               bool is_minor) {
+  const auto& [job, operations, ranks, communicator, expectation] = these;
+  const std::vector<SizeTransfers>& sizes = kind.sizes;
+  const JobCommunicator& one = job.communicators[static_cast<std::size_t>(communicator)];
+  const auto heard = static_cast<int>(ranks.heard(communicator).size());
+  NetworkVerdict verdict;
+  verdict.bytes = sizes.back().bytes;
+  verdict.unknown = not_judged(one, verdict.bytes);
+  if (!verdict.unknown.empty()) return verdict;
+  // With all ranks the median is what the network does. Without them waiting for a missing rank is
+  // in it: only the fastest quarter may be free of that.
+  const auto is_here = [&](const JobOperation& operation) {
+    return operation.any().communicator == these.communicator && operation.any().kind == kind.kind;
+  };
+  bool any_complete = false;
+  bool of_means = false;
+  for (const JobOperation& operation : operations) {
+    if (!is_here(operation)) continue;
+    any_complete = any_complete || operation.timed_by_all;
+    of_means = of_means || operation.any().count != 1;
+  }
+  const bool all_heard = heard >= one.ranks && any_complete;
+  verdict.where = place_of(job, ranks, communicator);
+  if (is_minor) verdict.where = fmt::format("the {}s of {}", to_string(kind.kind), verdict.where);
+  const double factor = bus_factor(kind.kind, one.ranks);
+  const double part = all_heard ? 0.5 : 0.25;
+  const MeasuredRate measured = measured_rate(sizes, factor, part);
+  verdict.measured_gbs = measured.gbs;
+  if (all_heard) count_disturbed(sizes, verdict);
+  Bounds bounds = expect(these, kind, factor, verdict);
+  const double without_latency =
+      rate_without_latency(sizes.back(), factor, part, hosts_at_least(job, ranks, communicator));
+  if (measured.may_hold_latency) bounds.without_latency_gbs = without_latency;
+  if (verdict.expected_gbs <= 0) {
+    verdict.unknown = fmt::format(
+        "{} GB/s inside one host, whose links the log does not say: state --topo or --expect-busbw",
+        significant(verdict.measured_gbs, 3));
+    return verdict;
+  }
+  judge(bounds, verdict);
+  if (!all_heard) doubt_slowness(any_complete, heard, one.ranks, verdict);
+  if (of_means) doubt_means(verdict);
+  const double least = verdict.assumed ? bounds.least_gbs : verdict.expected_gbs;
+  if (is_minor && without_latency >= surely_slow_share * least) return {};
+  return verdict;
+}
+
+/// A size that takes longer than a larger one: its rate is not the network's. Empty: none does.
+std::string size_slower_than_larger(const KindTransfers& kind) {
+  for (auto size = kind.sizes.begin(); size != kind.sizes.end(); ++size) {
+    if (size->bytes < least_bytes || size->us.size() < fewest_of_size) continue;
+    for (auto larger = size + 1; larger != kind.sizes.end(); ++larger) {
+      const bool is_odd = larger->us.size() >= fewest_of_size &&
+                          size->at(0.25) > odd_size_factor * larger->at(0.75);
+      if (!is_odd) continue;
+      return fmt::format("{}s of {} take {:.0f} us without any waiting, those of {} only {:.0f}",
+                         to_string(kind.kind), to_string(Bytes{size->bytes}), size->at(0.5),
+                         to_string(Bytes{larger->bytes}), larger->at(0.5));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string_view to_string(NetworkState state) {
@@ -279,67 +300,33 @@ Seconds expected_all_reduce(const std::string& topology, int ranks, int nodes, B
 NetworkVerdict network_of(const JobLog& job, const std::vector<JobOperation>& operations,
                           const JobRanks& ranks, int communicator,
                           const NetworkExpectation& expectation) {
-  NetworkVerdict verdict;
-  LoggedKind kind = LoggedKind::all_reduce;
-  const std::vector<SizeTransfers> sizes = transfers_of(operations, communicator, kind);
   const JobCommunicator& one = job.communicators[static_cast<std::size_t>(communicator)];
-  const auto heard = static_cast<int>(ranks.heard(communicator).size());
-  if (sizes.empty()) {
+  NetworkVerdict verdict;
+  if (is_several(one, ranks.heard(communicator))) {
+    verdict.unknown =
+        "several communicators are taken together in it, whose ranks cannot be compared";
+    return verdict;
+  }
+  const std::vector<KindTransfers> kinds = transfers_of(operations, communicator);
+  if (kinds.empty()) {
     verdict.unknown = "there are no durations in it";
     return verdict;
   }
-  verdict.bytes = sizes.back().bytes;
-  if (one.ranks < 2) {
-    verdict.unknown = "how many ranks take part is not said";
-    return verdict;
+  const CommunicatorTransfers these{job, operations, ranks, communicator, expectation};
+  verdict = network_of_kind(these, kinds.front(), false);
+  std::string odd_size = size_slower_than_larger(kinds.front());
+  for (std::size_t i = 1; i < kinds.size(); ++i) {
+    const NetworkVerdict other = network_of_kind(these, kinds[i], true);
+    const bool is_worse =
+        other.state == NetworkState::slow &&
+        (verdict.state != NetworkState::slow ||
+         other.measured_gbs / other.expected_gbs < verdict.measured_gbs / verdict.expected_gbs);
+    if (is_worse) verdict = other;
+    if (odd_size.empty()) odd_size = size_slower_than_larger(kinds[i]);
   }
-  if (sizes.back().bytes == 0) {
-    verdict.unknown = "the sizes of its collectives are not said";
-    return verdict;
+  if (!odd_size.empty()) {
+    verdict.odd_size = fmt::format("{}, in {}", odd_size, place_of(job, ranks, communicator));
   }
-  if (sizes.back().bytes < least_bytes) {
-    verdict.unknown = fmt::format("the largest transfer has {}: latency decides, not the network",
-                                  to_string(Bytes{sizes.back().bytes}));
-    return verdict;
-  }
-  // With all ranks the median is what the network does. Without them waiting for a missing rank is
-  // in it: only the fastest quarter may be free of that.
-  const bool any_complete =
-      std::any_of(operations.begin(), operations.end(), [&](const JobOperation& operation) {
-        return operation.any().communicator == communicator && operation.timed_by_all;
-      });
-  const bool all_heard = heard >= one.ranks && any_complete;
-  verdict.where = place_of(job, ranks, communicator);
-  const double factor = bus_factor(kind, one.ranks);
-  const double part = all_heard ? 0.5 : 0.25;
-  const MeasuredRate measured = measured_rate(sizes, factor, part);
-  verdict.measured_gbs = measured.gbs;
-  if (all_heard) count_disturbed(sizes, verdict);
-  Bounds bounds{0, measured.gbs};
-  if (measured.may_hold_latency) {
-    bounds.without_latency_gbs =
-        rate_without_latency(sizes.back(), factor, part, hosts_at_least(job, ranks, communicator));
-  }
-  if (expectation.bus) {
-    verdict.expected_gbs = expectation.bus->bytes_per_second * 1e-9;
-    verdict.basis = "as stated";
-  } else if (!expectation.topology.empty() && kind == LoggedKind::all_reduce) {
-    expect_of_machine(expectation, one, Bytes{sizes.back().bytes}, factor, verdict);
-  } else {
-    const AssumedRate assumed = assumed_rate(job, ranks, communicator);
-    verdict.assumed = true;
-    verdict.expected_gbs = assumed.usual_gbs;
-    verdict.basis = assumed.words;
-    bounds.least_gbs = assumed.least_gbs;
-  }
-  if (verdict.expected_gbs <= 0) {
-    verdict.unknown = fmt::format(
-        "{} GB/s inside one host, whose links the log does not say: state --topo or --expect-busbw",
-        significant(verdict.measured_gbs, 3));
-    return verdict;
-  }
-  judge(bounds, verdict);
-  if (!all_heard) doubt_slowness(any_complete, heard, one.ranks, verdict);
   return verdict;
 }
 
@@ -351,8 +338,10 @@ NetworkVerdict worst_of(const std::vector<NetworkVerdict>& verdicts) {
   };
   NetworkVerdict worst;
   std::int64_t healthy = 0;
+  std::string odd_size;
   for (const NetworkVerdict& verdict : verdicts) {
     healthy += verdict.state == NetworkState::healthy ? 1 : 0;
+    if (odd_size.empty()) odd_size = verdict.odd_size;
     // Of several reasons why nothing can be told, the one that is nearest to a figure.
     const auto nearness = [](const NetworkVerdict& one) {
       return std::tuple(!one.unknown.empty(), one.measured_gbs > 0, one.bytes);
@@ -365,6 +354,7 @@ NetworkVerdict worst_of(const std::vector<NetworkVerdict>& verdicts) {
          verdict.measured_gbs / verdict.expected_gbs < worst.measured_gbs / worst.expected_gbs);
     if (worse || better_reason) worst = verdict;
   }
+  worst.odd_size = odd_size;
   if (worst.state != NetworkState::healthy) worst.healthy_others = healthy;
   return worst;
 }

@@ -46,9 +46,11 @@ struct NetworkVerdict {
   /// Operations that took more than 1.5 times the usual transfer on all ranks, of those judged.
   std::int64_t disturbed = 0;
   std::int64_t judged = 0;
+  std::string odd_size{};  // a size that takes longer than a larger one, in words; empty: none
 };
 
-/// Of one communicator, by its collectives of the kind that moves the most.
+/// Of one communicator, by its collectives of the kind that moves the most, or of another that is
+/// surely slow.
 /// Throws InvalidArgument if the topology cannot be read or does not seat the ranks.
 NetworkVerdict network_of(const JobLog& job, const std::vector<JobOperation>& operations,
                           const JobRanks& ranks, int communicator,
