@@ -9,154 +9,21 @@
 #include <fmt/ranges.h>
 
 #include "bench/logs/job_waits.h"
+#include "bench/logs/lateness_chance.h"
+#include "bench/logs/lateness_tally.h"
 
 namespace collbench {
 namespace {
 
 constexpr double least_waiting_share = 0.1;
-constexpr double group_share = 0.8;  // of all waiting
 constexpr std::int64_t fewest_operations = 3;
 // A slow link alone makes half of it.
 constexpr double slow_link_share = 0.6;
-// Deviations from chance in one question.
-constexpr double sure_deviations = 2.5;
 
-struct Blame {
-  double waiting_us = 0;  // of all other ranks, bounded
-  std::int64_t operations = 0;
-  std::int64_t present = 0;  // operations that the rank has a duration of
-};
-
-struct Tally {
-  std::map<int, Blame> by_rank;   // of the job
-  double blamed_waiting_us = 0;   // of all others, summed, that their last rank is to blame for
-  double any_waiting_us = 0;      // with what it is not
-  double waiting_us = 0;          // what it is to blame for, bounded for each operation
-  double waiting_squared = 0;     // of one operation, summed
-  double mean_waiting_us = 0;     // mean over the others, summed over operations
-  double bounded_waiting_us = 0;  // likewise, without what one operation has beyond its bound
-  double transfer_us = 0;
-  std::int64_t operations = 0;
-  std::int64_t waited = 0;
-  std::size_t ranks = 0;    // most that one operation has
-  std::size_t members = 0;  // with those whose logs are missing
-  bool timed = false;       // there are durations
-  bool of_means = false;
-};
-
-void count(const JobOperation& operation, const JobWaits& job, Tally& tally) {
-  double waiting = 0;
-  for (const LogRecord& record : operation.records) {
-    if (!(record.duration_us > 0)) continue;  // of a log that was cut
-    waiting += operation.blamed_us(record);
-    tally.any_waiting_us += static_cast<double>(operation.weight()) * operation.waiting_us(record);
-    tally.by_rank[job.ranks.in_job(record)].present += operation.weight();
-  }
-  const auto weight = static_cast<double>(operation.weight());
-  const double longest = longest_blamed_us(operation);
-  const double bounded = job.part_of(longest) * waiting;
-  const auto others = static_cast<double>(operation.records.size() - 1);
-  tally.of_means = tally.of_means || operation.weight() > 1;
-  tally.operations += operation.weight();
-  tally.transfer_us += weight * operation.transfer_us;
-  tally.blamed_waiting_us += weight * waiting;
-  tally.waiting_us += weight * bounded;
-  tally.waiting_squared += weight * bounded * bounded;
-  tally.mean_waiting_us += weight * waiting / others;
-  tally.bounded_waiting_us += weight * bounded / others;
-  Blame& blame = tally.by_rank[job.ranks.in_job(operation.any().communicator, operation.last)];
-  blame.waiting_us += weight * bounded;
-  if (!is_noticeable(longest, operation)) return;
-  tally.waited += operation.weight();
-  blame.operations += operation.weight();
-}
-
-/// Whether records of all ranks are there: none that is missing can be the late one.
-bool all_are_heard(const JobLog& job, const std::vector<JobOperation>& operations,
-                   const JobRanks& ranks) {
-  return std::all_of(operations.begin(), operations.end(), [&](const JobOperation& operation) {
-    const int c = operation.any().communicator;
-    const int members = job.communicators[static_cast<std::size_t>(c)].ranks;
-    return !waits_for_all(operation.any().kind) || operation.transfer_us != operation.transfer_us ||
-           (members > 0 && static_cast<int>(ranks.heard(c).size()) >= members);
-  });
-}
-
-/// The ranks with most of the blame until they have `group_share` of it.
-std::vector<int> blamed_most(const Tally& tally) {
-  std::vector<std::pair<double, int>> order;
-  for (const auto& [rank, blame] : tally.by_rank) order.emplace_back(-blame.waiting_us, rank);
-  std::sort(order.begin(), order.end());
-  std::vector<int> group;
-  double sum = 0;
-  for (const auto& [waiting, rank] : order) {
-    if (sum >= group_share * tally.waiting_us) break;
-    group.push_back(rank);
-    sum -= waiting;
-  }
-  std::sort(group.begin(), group.end());
-  return group;
-}
-
-/// Whether so much of the blame would seldom fall on `group` of all members by chance: if each
-/// operation had any of them last. A few long waits count as few operations.
-bool is_seldom_chance(const Tally& tally, const std::vector<int>& group, double deviations) {
-  double blamed = 0;
-  for (const int rank : group) blamed += tally.by_rank.at(rank).waiting_us / tally.waiting_us;
-  const double usual = static_cast<double>(group.size()) / static_cast<double>(tally.members);
-  const double operations = tally.waiting_us * tally.waiting_us / tally.waiting_squared;
-  return blamed - usual >= deviations * std::sqrt(usual * (1 - usual) / operations);
-}
-
-/// What the largest of several deviations has to exceed, by the logarithm of their number: m normal
-/// deviations are all below sqrt(2 ln m).
-double deviations_of_any(double log_of_number) {
-  return std::sqrt(sure_deviations * sure_deviations + 2 * log_of_number);
-}
-
-/// Two ranks of eight that are last by turns are late together; two of three are chance. One that
-/// is last by turns with others waits itself then, and is not late together with them.
-bool is_together(const std::vector<int>& group, const std::vector<JobOperation>& operations,
-                 const JobRanks& ranks, std::size_t all) {
-  if (group.size() == 1) return true;
-  if (2 * group.size() > all) return false;
-  double inside = 0;
-  double outside = 0;
-  for (const JobOperation& operation : operations) {
-    if (!is_compared(operation)) continue;
-    for (const LogRecord& record : operation.records) {
-      if (!(record.duration_us > 0)) continue;
-      const bool in = std::binary_search(group.begin(), group.end(), ranks.in_job(record));
-      (in ? inside : outside) += operation.waiting_us(record);
-    }
-  }
-  const auto size = static_cast<double>(group.size());
-  return inside / size < hardly_waiting_share * outside / (static_cast<double>(all) - size);
-}
-
-/// Two of eight may share the blame without coming together. There are as many groups of that size
-/// as ways to choose it, of which the one with most of the blame was taken.
-bool is_by_turns(const Tally& tally, const std::vector<int>& group) {
-  if (4 * group.size() > tally.ranks) return false;
-  double log_of_ways = 0;
-  for (std::size_t i = 0; i < group.size(); ++i) {
-    log_of_ways += std::log(static_cast<double>(tally.members - i) / static_cast<double>(i + 1));
-  }
-  return is_seldom_chance(tally, group, deviations_of_any(log_of_ways));
-}
-
-/// `group` and the ranks that come as late: where it holds others up they hardly wait.
-std::vector<int> with_companions(const std::vector<int>& group,
-                                 const std::vector<JobOperation>& operations, const JobRanks& ranks,
-                                 std::size_t all) {
-  std::vector<int> all_late = group;
-  for (const auto& [rank, one] : waits_for(group, operations, ranks)) {
-    const bool is_late =
-        one.operations >= fewest_operations && one.own_us < hardly_waiting_share * one.usual_us;
-    if (is_late && !std::binary_search(group.begin(), group.end(), rank)) all_late.push_back(rank);
-  }
-  std::sort(all_late.begin(), all_late.end());
-  return 2 * all_late.size() <= all ? all_late : group;
+/// Two of eight may share the blame without coming together.
+bool is_by_turns(const Tally& tally, const Visits& visits, const std::vector<int>& group) {
+  return 4 * group.size() <= tally.by_rank.size() &&
+         chance_of_visits(visits, group, tally.members) <= least_chance;
 }
 
 std::string too_few(const Lateness& found, const std::vector<int>& group) {
@@ -166,46 +33,108 @@ std::string too_few(const Lateness& found, const std::vector<int>& group) {
       found.waited, found.operations, fmt::join(group, ", "));
 }
 
-Tally tally_of(const JobWaits& job, const std::vector<JobOperation>& operations) {
-  Tally tally;
-  for (const JobOperation& operation : operations) {
-    if (!waits_for_all(operation.any().kind)) continue;
-    tally.timed = tally.timed || operation.last >= 0;
-    if (!is_compared(operation)) continue;
-    const int c = operation.any().communicator;
-    const int members = job.log.communicators[static_cast<std::size_t>(c)].ranks;
-    tally.ranks = std::max(tally.ranks, operation.records.size());
-    tally.members = std::max({tally.members, tally.ranks, static_cast<std::size_t>(members)});
-    count(operation, job, tally);
+std::string nothing_compared(const JobWaits& job, const Tally& tally) {
+  for (std::size_t c = 0; c < job.log.communicators.size(); ++c) {
+    if (is_several(job.log.communicators[c], job.ranks.heard(static_cast<int>(c)))) {
+      return "several communicators are taken together in it, whose ranks cannot be compared";
+    }
   }
-  return tally;
+  return tally.timed ? "there are no operations that wait for all and of which several ranks have "
+                       "a duration"
+                     : "there are no durations in it";
+}
+
+/// By how much ranks differ, in the mean, in calls that do not wait for all.
+struct UncomparedWaits {
+  double differing_us = 0;
+  double least_us = 0;
+  std::string kinds{};
+};
+
+UncomparedWaits uncompared_waits(const std::vector<JobOperation>& operations) {
+  UncomparedWaits waits;
+  std::set<LoggedKind> kinds;
+  for (const JobOperation& operation : operations) {
+    if (is_compared(operation) || !operation.timed_by_all || operation.records.size() < 2) continue;
+    double sum = 0;
+    for (const LogRecord& record : operation.records) {
+      if (record.duration_us > 0) sum += record.duration_us - operation.transfer_us;
+    }
+    const auto weight = static_cast<double>(operation.weight());
+    waits.differing_us += weight * sum / static_cast<double>(operation.records.size() - 1);
+    waits.least_us += weight * operation.transfer_us;
+    kinds.insert(operation.any().kind);
+  }
+  for (const LoggedKind kind : kinds) {
+    waits.kinds += fmt::format("{}{}", waits.kinds.empty() ? "" : ", ", to_string(kind));
+  }
+  return waits;
+}
+
+/// Why there may be a late rank, although nobody waits where waiting can be seen; empty: there is
+/// none.
+std::string doubt_of_none(const JobWaits& job, const std::vector<JobOperation>& operations,
+                          const Tally& tally) {
+  if (!all_are_heard(job.log, operations, job.ranks)) {
+    return "no rank whose log is here waits for another of them; ranks whose logs are missing may";
+  }
+  if (tally.of_means) {
+    return "its times are means, in which ranks that are late by turns do not show";
+  }
+  const UncomparedWaits others = uncompared_waits(operations);
+  if (others.differing_us < least_waiting_share * (tally.transfer_us + others.least_us)) return {};
+  return fmt::format(
+      "ranks differ by {:.0f} % in calls that not every rank waits in for all others ({}): what "
+      "they wait for there is not known",
+      100 * others.differing_us / others.least_us, others.kinds);
 }
 
 /// The ranks that have the blame; none, and `found.spread`, where no few have it.
 std::vector<int> late_group(const JobWaits& job, const std::vector<JobOperation>& operations,
-                            const Tally& tally, Lateness& found) {
+                            const Tally& tally, const Visits& visits, Lateness& found) {
   std::vector<int> group = blamed_most(tally);
-  if (is_together(group, operations, job.ranks, tally.ranks)) {
-    group = with_companions(group, operations, job.ranks, tally.ranks);
-  } else if (is_by_turns(tally, group)) {
-    found.by_turns = true;
-  } else {
+  const std::size_t all = tally.by_rank.size();
+  const bool together = is_together(group, operations, job.ranks, all);
+  if (together) group = with_companions(group, operations, job.ranks, all);
+  const std::vector<int> kept = hardly_waiting(group, job);
+  if (!together && !is_by_turns(tally, visits, group) && (kept.empty() || 2 * kept.size() > all)) {
     found.spread = true;
     return {};
   }
-  const std::vector<int> kept = hardly_waiting(group, job);
-  if (kept.empty()) return group;
-  found.by_turns = false;
-  return kept;
+  found.by_turns = !together && kept.empty();
+  return kept.empty() ? group : kept;
+}
+
+/// Whether ranks wait for single others as well, where no log says how long each was at its own
+/// work.
+bool may_be_held_up(const JobWaits& job, const std::vector<JobOperation>& operations) {
+  const bool has_sends =
+      job.log.has_sends || std::any_of(operations.begin(), operations.end(), [](const auto& one) {
+        return one.any().kind == LoggedKind::point_to_point;
+      });
+  return has_sends && std::all_of(operations.begin(), operations.end(),
+                                  [](const auto& one) { return std::isnan(one.last_own_us); });
 }
 
 /// Why `group` may not be late after all; empty: it is.
 std::string doubt_of(const JobWaits& job, const std::vector<JobOperation>& operations,
-                     const Tally& tally, const std::vector<int>& group, double deviations,
-                     Lateness& found) {
-  if (!is_seldom_chance(tally, group, deviations)) {
+                     const Tally& tally, const Visits& visits, const std::vector<int>& group,
+                     std::size_t questions, Lateness& found) {
+  if (!is_seldom_chance(tally, group, questions)) {
     return fmt::format(
         "most of the waiting is for rank {}, but in so few long waits that it may be chance",
+        fmt::join(group, ", "));
+  }
+  const auto each = static_cast<double>(questions);
+  // Two of more ranks: there are no others to set them against, but at full speed one of them was
+  // the last of all.
+  const bool are_two_of_more =
+      tally.by_rank.size() == 2 && tally.members > 2 && job.is_at_full_speed();
+  if (!are_two_of_more && chance_of_visits(visits, group, tally.members) > least_chance / each &&
+      chance_of_waits(job, operations, group) > least_chance_of_waits / each) {
+    return fmt::format(
+        "most of the waiting is for rank {}, but it comes late anew so seldom, and differs so "
+        "little from the others, that it may be chance",
         fmt::join(group, ", "));
   }
   if (job.may_have_slow_link() && tally.bounded_waiting_us < slow_link_share * tally.transfer_us &&
@@ -221,23 +150,29 @@ std::string doubt_of(const JobWaits& job, const std::vector<JobOperation>& opera
         "rank {} is last of those whose logs are here, but one that is missing may be later",
         fmt::join(group, ", "));
   }
+  if (may_be_held_up(job, job.operations)) {
+    return fmt::format(
+        "rank {} comes last, but ranks also wait for single others in sends and receives, which "
+        "are not compared: the first stage of a pipeline ends a step last, and a late rank holds "
+        "up those that it sends to",
+        fmt::join(group, ", "));
+  }
   if (found.blamed >= fewest_operations) return {};
   return fmt::format(
       "most of the waiting is for rank {}, in {} of {} operations: too few to tell it from chance",
       fmt::join(group, ", "), found.blamed, found.operations);
 }
 
-/// Of these operations together.
+/// Of these operations together, one of as many `questions`.
 Lateness late_together(const JobWaits& job, const std::vector<JobOperation>& operations,
-                       double deviations = sure_deviations) {
+                       std::size_t questions = 1) {
   Tally tally = tally_of(job, operations);
   Lateness found;
   found.operations = tally.operations;
   found.waited = tally.waited;
   found.of_means = tally.of_means;
   if (tally.operations == 0) {
-    found.unknown = !tally.timed ? "there are no durations in it"
-                                 : "there are no operations of which several ranks have a duration";
+    found.unknown = nothing_compared(job, tally);
     return found;
   }
   found.waiting_share = tally.mean_waiting_us / tally.transfer_us;
@@ -245,23 +180,21 @@ Lateness late_together(const JobWaits& job, const std::vector<JobOperation>& ope
     found.held_up_share = 1 - tally.blamed_waiting_us / tally.any_waiting_us;
   }
   if (found.waiting_share < least_waiting_share) {
-    if (!all_are_heard(job.log, operations, job.ranks)) {
-      found.unknown =
-          "no rank whose log is here waits for another of them; ranks whose logs are missing may";
-    }
+    found.unknown = doubt_of_none(job, operations, tally);
     return found;
   }
   if (tally.waited < fewest_operations) {
     found.unknown = too_few(found, blamed_most(tally));
     return found;
   }
-  const std::vector<int> group = late_group(job, operations, tally, found);
+  const Visits visits = visits_of(job, operations);
+  const std::vector<int> group = late_group(job, operations, tally, visits, found);
   if (found.spread) return found;
   for (const int rank : group) {
     found.blamed += tally.by_rank[rank].operations;
     found.present = std::max(found.present, tally.by_rank[rank].present);
   }
-  found.unknown = doubt_of(job, operations, tally, group, deviations, found);
+  found.unknown = doubt_of(job, operations, tally, visits, group, questions, found);
   if (found.unknown.empty()) found.late = group;
   return found;
 }
@@ -275,14 +208,12 @@ void judge_apart(const JobWaits& job, Lateness& found) {
   }
   if (apart.size() < 2) return;
   // What all together do not show is looked for in each.
-  const double deviations = found.spread
-                                ? sure_deviations
-                                : deviations_of_any(std::log(static_cast<double>(apart.size())));
+  const std::size_t questions = found.spread ? 1 : apart.size();
   std::vector<Lateness> told;
   std::set<int> late;
   std::string doubt;
   for (const auto& [communicator, own] : apart) {
-    const Lateness one = late_together(job, own, deviations);
+    const Lateness one = late_together(job, own, questions);
     const bool is_told = !one.spread && one.unknown.empty();
     if (!is_told && found.spread) return;  // what goes round there may have come here
     if (one.may_be_slow_link && doubt.empty()) doubt = one.unknown;
@@ -309,6 +240,81 @@ void judge_apart(const JobWaits& job, Lateness& found) {
   found.spread = false;
 }
 
+/// What cannot be told of waiting that goes round: whether a rank that is last oftener than others
+/// is late, or one that hardly waits.
+void doubt_spread(const JobWaits& job, Lateness& found) {
+  const Tally tally = tally_of(job, job.operations);
+  if (tally.of_means) {
+    found.spread = false;
+    found.unknown = "its times are means, in which ranks that are late by turns do not show";
+    return;
+  }
+  const auto most = std::max_element(
+      tally.by_rank.begin(), tally.by_rank.end(),
+      [](const auto& a, const auto& b) { return a.second.waiting_us < b.second.waiting_us; });
+  std::vector<int> all;
+  for (const auto& [rank, blame] : tally.by_rank) all.push_back(rank);
+  std::vector<int> suspects = hardly_waiting(all, job);
+  if (2 * suspects.size() > all.size()) suspects.clear();
+  const Visits visits = visits_of(job, job.operations);
+  if (chance_of_visits(visits, {most->first}, tally.members) <= least_chance) {
+    suspects = {most->first};
+  }
+  if (suspects.empty()) return;
+  found.spread = false;
+  found.unknown = fmt::format(
+      "rank {} comes last oftener than others, or waits less, but much of the waiting is for other "
+      "ranks",
+      fmt::join(suspects, ", "));
+}
+
+/// Rare waits that are far longer than others are judged apart: all other operations together could
+/// outweigh them.
+void judge_long_waits(const JobWaits& job, Lateness& found) {
+  const Visits long_waits = visits_of(job, job.operations, true);
+  const bool has_any = std::any_of(long_waits.begin(), long_waits.end(),
+                                   [](const auto& visits) { return !visits.second.empty(); });
+  if (!has_any || found.waiting_share < least_waiting_share) return;
+  std::vector<JobOperation> rest;
+  std::vector<JobOperation> rare;
+  for (const JobOperation& operation : job.operations) {
+    const bool is_long = is_compared(operation) && longest_blamed_us(operation) > job.bound_us;
+    (is_long ? rare : rest).push_back(operation);
+  }
+  Tally tally = tally_of(job, job.operations);
+  std::vector<int> late = late_in_long_waits(long_waits, tally.members);
+  const std::vector<int> kept =
+      hardly_waiting(late, waits_of_job(job.log, rare, job.ranks, job.network));
+  const bool is_told = !late.empty() && (kept.empty() || kept == late) &&
+                       (all_are_heard(job.log, rare, job.ranks) || job.is_at_full_speed());
+  if (!is_told) {
+    if (!found.late.empty()) return;
+    std::vector<int> last;
+    for (const auto& [rank, visits] : long_waits) {
+      if (!visits.empty()) last.push_back(rank);
+    }
+    found.spread = false;
+    found.unknown = fmt::format(
+        "{} of {} operations wait far longer than all others, for rank {}: too few to tell a late "
+        "rank from chance",
+        rare.size(), found.operations, fmt::join(last, ", "));
+    return;
+  }
+  const Lateness usual = late_together(waits_of_job(job.log, rest, job.ranks, job.network), rest);
+  found.by_turns = usual.by_turns || (!usual.late.empty() && usual.late != late);
+  late.insert(late.end(), usual.late.begin(), usual.late.end());
+  std::sort(late.begin(), late.end());
+  late.erase(std::unique(late.begin(), late.end()), late.end());
+  found.late = late;
+  found.spread = false;
+  found.unknown.clear();
+  found.blamed = found.present = 0;
+  for (const int rank : late) {
+    found.blamed += tally.by_rank[rank].operations;
+    found.present = std::max(found.present, tally.by_rank[rank].present);
+  }
+}
+
 }  // namespace
 
 Lateness lateness_of(const JobLog& log, const std::vector<JobOperation>& operations,
@@ -320,6 +326,8 @@ Lateness lateness_of(const JobLog& log, const std::vector<JobOperation>& operati
   Lateness found = late_together(job, compared);
   const bool is_quiet = found.unknown.empty() && found.late.empty();
   if (is_quiet) judge_apart(job, found);
+  judge_long_waits(job, found);
+  if (found.spread) doubt_spread(job, found);
   if (found.late.size() > 1) found.host = ranks.host_of(found.late);
   found.slow_start = slow_start;
   return found;

@@ -2,10 +2,11 @@
 //
 // Each operation blames its last rank for the waiting of the others. Lateness is told where the
 // waiting is at least a tenth of the transfers and one rank, or a small group, has four fifths of
-// the blame in at least three operations, and more than chance would give it. Weighing by waiting
-// finds a rank that is late now and then, and passes over operations that follow each other without
-// a gap, where each rank begins when the one before ends and none can be late. One operation counts
-// for ten usual waits at most.
+// the blame in at least three operations, and more than chance would give it (lateness_chance.h).
+// Weighing by waiting finds a rank that is late now and then, and passes over operations that
+// follow each other without a gap, where each rank begins when the one before ends and none can be
+// late. One operation counts for ten usual waits at most; those that wait longer are judged apart
+// as well.
 //
 // Whom a late rank holds up in one communicator comes late to the next: of several that have the
 // blame, those are named which hardly wait in any of theirs.

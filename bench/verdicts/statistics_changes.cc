@@ -59,6 +59,10 @@ double student_two_sided(double t, double degrees_of_freedom) {
                             degrees_of_freedom / (degrees_of_freedom + t * t), InDoubles());
 }
 
+double at_least(double successes, double trials, double chance) {
+  return boost::math::ibeta(successes, trials - successes + 1, chance, InDoubles());
+}
+
 double t_test(std::span<const double> first, std::span<const double> second) {
   if (first.size() < 2 || second.size() < 2) return 1;
   const auto n = static_cast<double>(first.size());

@@ -37,6 +37,9 @@ std::vector<double> energy_of_splits(std::span<const double> series, std::size_t
 /// has fewer than two values.
 double t_test(std::span<const double> first, std::span<const double> second);
 
+/// P(X >= successes) of so many trials, each with this chance.
+double at_least(double successes, double trials, double chance);
+
 /// P(|T| > |t|) of Student's distribution.
 double student_two_sided(double t, double degrees_of_freedom);
 
