@@ -79,8 +79,11 @@ AssumedRate assumed_rate(const JobLog& job, const JobRanks& ranks, int communica
   // One host: NVLink, PCIe or memory, which the log does not say.
   if (known >= one.ranks) return {};
   if (job.of_processors) {
-    return {adapter_of_processors_gbs, adapter_of_processors_gbs,
-            "an adapter of 100 Gb/s a host, the least that clusters of processors have"};
+    const std::string least =
+        "an adapter of 100 Gb/s a host, the least that clusters of processors have";
+    // Processes without a host may all share one.
+    if (known == 0) return {0, adapter_of_processors_gbs, least + "; its hosts are not said"};
+    return {adapter_of_processors_gbs, adapter_of_processors_gbs, least};
   }
   const auto adapters_of = [](int gpus) { return gpus == 1 ? 1 : gpus > 4 ? gpus : 2; };
   if (known == 0 && one.ranks < ranks.count()) {
