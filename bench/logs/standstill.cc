@@ -40,10 +40,8 @@ Completed completed_of(const JobLog& job) {
 std::map<int, std::int64_t> said_completed(const JobLog& job) {
   std::map<int, std::int64_t> through;
   for (const LogRecord& record : job.records) {
-    const bool needs_all = waits_for_all(record.kind) || record.kind == LoggedKind::all_to_all ||
-                           record.kind == LoggedKind::barrier;
     const JobCommunicator& one = job.communicators[static_cast<std::size_t>(record.communicator)];
-    if (!needs_all || record.sequence > one.completed_through) continue;
+    if (!waits_for_all(record.kind) || record.sequence > one.completed_through) continue;
     std::int64_t& last = through.try_emplace(record.communicator, -1).first->second;
     last = std::max(last, record.sequence);
   }
@@ -135,6 +133,11 @@ std::string ranks_text(const std::vector<int>& ranks) {
   return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
 }
 
+/// The parts of an all-to-all or a scatter may differ, and what a root has of it.
+bool have_one_size(LoggedKind kind) {
+  return kind != LoggedKind::all_to_all && kind != LoggedKind::other;
+}
+
 void find_mismatches(const JobLog& job, const JobRanks& ranks, int communicator,
                      std::int64_t sequence, Standstill& found) {
   using Call = std::tuple<LoggedKind, std::int64_t, std::uint8_t>;
@@ -142,7 +145,8 @@ void find_mismatches(const JobLog& job, const JobRanks& ranks, int communicator,
   std::set<std::uint8_t> types;
   for (const LogRecord& record : job.records) {
     if (record.communicator != communicator || record.sequence != sequence) continue;
-    calls[{record.kind, record.bytes, record.elements}].push_back(ranks.in_job(record));
+    const std::int64_t bytes = have_one_size(record.kind) ? record.bytes : -1;
+    calls[{record.kind, bytes, record.elements}].push_back(ranks.in_job(record));
     types.insert(record.elements);
   }
   if (calls.size() < 2) return;
@@ -150,7 +154,7 @@ void find_mismatches(const JobLog& job, const JobRanks& ranks, int communicator,
     const auto& [kind, bytes, elements] = call;
     const std::string& type = job.words[elements];
     found.mismatches.push_back(fmt::format(
-        "{} of {}{} by {}", to_string(kind), to_string(Bytes{bytes}),
+        "{}{}{} by {}", to_string(kind), bytes < 0 ? "" : " of " + to_string(Bytes{bytes}),
         types.size() < 2 || type.empty() ? "" : " (" + type + ")", ranks_text(callers)));
   }
 }
@@ -252,13 +256,46 @@ void find_transfers(const JobLog& job, const JobRanks& ranks, Standstill& found)
 /// ahead.
 std::set<int> idle_ranks(const JobLog& job, const JobRanks& ranks,
                          const std::vector<const LogRecord*>& open,
-                         const std::vector<Standstill>& stills) {
+                         const std::map<int, Standstill>& stills) {
   std::set<int> idle;
-  for (const Standstill& still : stills) idle.insert(still.missing.begin(), still.missing.end());
+  for (const auto& [communicator, still] : stills) {
+    idle.insert(still.missing.begin(), still.missing.end());
+  }
   for (const LogRecord* record : open) idle.erase(ranks.in_job(*record));
   std::set<int> without_transfers = idle;
   for (const OpenTransfer& one : job.open_transfers) without_transfers.erase(one.rank);
   return without_transfers.empty() ? idle : without_transfers;
+}
+
+/// Where some wait in one communicator for others, which wait for them in another: each called the
+/// two in an order of its own, and none is missing.
+void find_opposite_orders(const JobRanks& ranks, const std::vector<const LogRecord*>& open,
+                          std::map<int, Standstill>& stills) {
+  std::map<int, std::set<int>> callers;  // by communicator
+  for (const LogRecord* record : open) {
+    const auto still = stills.find(record->communicator);
+    if (still == stills.end() || record->sequence != *still->second.sequence) continue;
+    callers[record->communicator].insert(ranks.in_job(*record));
+  }
+  const auto are_in = [&](const std::vector<int>& some, int communicator) {
+    const std::set<int>& all = callers[communicator];
+    return !some.empty() &&
+           std::all_of(some.begin(), some.end(), [&](int rank) { return all.contains(rank); });
+  };
+  const auto words = [&](int communicator) {
+    const Standstill& still = stills.at(communicator);
+    const std::set<int>& all = callers[communicator];
+    return fmt::format("collective {} of '{}' by {}", *still.sequence, still.communicator,
+                       ranks_text({all.begin(), all.end()}));
+  };
+  for (auto& [first, a] : stills) {
+    for (auto& [second, b] : stills) {
+      if (first == second || !are_in(a.missing, second) || !are_in(b.missing, first)) continue;
+      a.missing.clear();
+      b.missing.clear();
+      a.mismatches = b.mismatches = {words(first), words(second)};
+    }
+  }
 }
 
 }  // namespace
@@ -296,9 +333,9 @@ Standstill standstill_of(const JobLog& job, const JobRanks& ranks) {
   find_behind(job, ranks, all);
   find_transfers(job, ranks, all);
   const std::vector<const LogRecord*> open = open_records(job);
-  std::vector<Standstill> stills;
+  std::map<int, Standstill> stills;
   for (const auto& [communicator, issued] : issued_of(job, open)) {
-    Standstill& here = stills.emplace_back(all);
+    Standstill& here = stills.emplace(communicator, all).first->second;
     const JobCommunicator& one = job.communicators[static_cast<std::size_t>(communicator)];
     here.sequence = issued.first_open;
     here.communicator = one.name;
@@ -308,15 +345,24 @@ Standstill standstill_of(const JobLog& job, const JobRanks& ranks) {
     find_mismatches(job, ranks, communicator, *here.sequence, here);
   }
   if (stills.empty()) return all;
+  find_opposite_orders(ranks, open, stills);
   std::set<int> elsewhere = idle_ranks(job, ranks, open, stills);
   const auto explained = [&](const Standstill& still) {
     const auto idle = std::count_if(still.missing.begin(), still.missing.end(),
                                     [&](int rank) { return elsewhere.contains(rank); });
-    return std::tuple(!still.missing.empty() ? 2 : !still.not_started.empty() ? 1 : 0, idle);
+    // Those that are missing may all wait in a collective for a rank without a log.
+    const bool may_lack_unheard =
+        elsewhere.empty() && still.missing.empty() && !still.unheard.empty();
+    return std::tuple(may_lack_unheard             ? 3
+                      : !still.missing.empty()     ? 2
+                      : !still.not_started.empty() ? 1
+                                                   : 0,
+                      idle);
   };
-  Standstill found = *std::max_element(
-      stills.begin(), stills.end(),
-      [&](const Standstill& a, const Standstill& b) { return explained(a) < explained(b); });
+  Standstill found =
+      std::max_element(stills.begin(), stills.end(), [&](const auto& a, const auto& b) {
+        return explained(a.second) < explained(b.second);
+      })->second;
   std::sort(found.missing.begin(), found.missing.end());
   for (const int rank : found.missing) elsewhere.erase(rank);
   found.missing_elsewhere.assign(elsewhere.begin(), elsewhere.end());

@@ -51,6 +51,46 @@ TEST(StandstillTest, TheCommunicatorThatARankIsMissingFromExplainsTheOthers) {
   }
 }
 
+/// Rank `rank` of 4 has completed the first collective of both communicators and is in the next one
+/// of `in`.
+void add_rank_in(JobLog& job, const std::string& in, int rank) {
+  for (const char* name : {"a", "b"}) add_record(job, name, 4, rank, 0, transfer_us);
+  add_record(job, in, 4, rank, 1, unknown_time, RecordState::started);
+}
+
+TEST(StandstillTest, WhereEachHalfWaitsForTheOtherNobodyIsMissing) {
+  JobLog job;
+  for (int rank = 0; rank < 4; ++rank) add_rank_in(job, rank < 2 ? "a" : "b", rank);
+  const Standstill found = standstill_of(job, JobRanks(job));
+  EXPECT_THAT(found.missing, IsEmpty());
+  EXPECT_THAT(found.mismatches, ElementsAre("collective 1 of 'a' by ranks 0, 1",
+                                            "collective 1 of 'b' by ranks 2, 3"));
+}
+
+TEST(StandstillTest, ThoseThatWaitForARankWithoutALogAreNotMissing) {
+  JobLog job;
+  // Rank 2 waits in b for rank 3, which has no log; the others wait for both in a.
+  for (int rank = 0; rank < 3; ++rank) add_rank_in(job, rank < 2 ? "a" : "b", rank);
+  for (int rank = 0; rank < 2; ++rank)
+    add_record(job, "b", 4, rank, 1, unknown_time, RecordState::started);
+  const Standstill found = standstill_of(job, JobRanks(job));
+  EXPECT_EQ(found.communicator, "b");
+  EXPECT_THAT(found.missing, IsEmpty());
+  EXPECT_THAT(found.unheard, ElementsAre(3));
+}
+
+TEST(StandstillTest, PartsOfAnAllToAllMayDiffer) {
+  for (const LoggedKind kind : {LoggedKind::all_to_all, LoggedKind::all_reduce}) {
+    JobLog job;
+    for (int rank = 0; rank < 4; ++rank) {
+      add_record(job, "world", 4, rank, 0, unknown_time, RecordState::started);
+      job.records.back().kind = kind;
+      job.records.back().bytes = 1000 + rank;
+    }
+    EXPECT_EQ(standstill_of(job, JobRanks(job)).mismatches.empty(), kind == LoggedKind::all_to_all);
+  }
+}
+
 std::string ras_text(const std::string& warnings) {
   return "Job summary\n===========\n\nCommunicators... (0.00s)\n=============\n\n"
          "Group     Comms     Nodes     Ranks     Ranks     Ranks    Status  Errors\n"
