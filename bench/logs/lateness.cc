@@ -138,7 +138,8 @@ std::string doubt_of(const JobWaits& job, const std::vector<JobOperation>& opera
         fmt::join(group, ", "));
   }
   if (job.may_have_slow_link() && tally.bounded_waiting_us < slow_link_share * tally.transfer_us &&
-      !all_others_wait_alike(group, operations, job.ranks)) {
+      (job.network.state == NetworkState::slow ||
+       !all_others_wait_alike(group, operations, job.ranks))) {
     found.may_be_slow_link = true;
     return fmt::format(
         "rank {} is last, but by {:.0f} % of the transfer only, as one slow link would make it "
@@ -199,8 +200,9 @@ Lateness late_together(const JobWaits& job, const std::vector<JobOperation>& ope
   return found;
 }
 
-/// Where waiting goes round in all operations, but in those of no communicator; or where it is
-/// little in all of them, and much in those of one.
+/// Where waiting goes round in all operations, but in those of no communicator; where it is little
+/// in all of them, and much in those of one; or where a slow link might make it in all of them, and
+/// not in each.
 void judge_apart(const JobWaits& job, Lateness& found) {
   std::map<int, std::vector<JobOperation>> apart;
   for (const JobOperation& operation : job.operations) {
@@ -223,7 +225,7 @@ void judge_apart(const JobWaits& job, Lateness& found) {
   }
   const std::vector<int> kept = hardly_waiting({late.begin(), late.end()}, job);
   if (kept.empty()) {
-    found.unknown = doubt;
+    if (found.unknown.empty()) found.unknown = doubt;
     return;
   }
   double share = 0;
@@ -237,7 +239,8 @@ void judge_apart(const JobWaits& job, Lateness& found) {
   }
   if (!found.spread) found.waiting_share = share;
   found.late = kept;
-  found.spread = false;
+  found.spread = found.may_be_slow_link = false;
+  found.unknown.clear();
 }
 
 /// What cannot be told of waiting that goes round: whether a rank that is last oftener than others
@@ -324,8 +327,8 @@ Lateness lateness_of(const JobLog& log, const std::vector<JobOperation>& operati
       without_slow_starts(log, operations, ranks, slow_start);
   const JobWaits job = waits_of_job(log, compared, ranks, network);
   Lateness found = late_together(job, compared);
-  const bool is_quiet = found.unknown.empty() && found.late.empty();
-  if (is_quiet) judge_apart(job, found);
+  const bool is_open = found.late.empty() && (found.unknown.empty() || found.may_be_slow_link);
+  if (is_open) judge_apart(job, found);
   judge_long_waits(job, found);
   if (found.spread) doubt_spread(job, found);
   if (found.late.size() > 1) found.host = ranks.host_of(found.late);

@@ -133,7 +133,7 @@ bool sizes_agree(std::span<const LogRecord> records) {
 }
 
 bool is_several(const JobCommunicator& communicator, const std::vector<int>& heard) {
-  return communicator.ranks > 0 && !heard.empty() && heard.back() >= communicator.ranks;
+  return communicator.ranks > 0 && static_cast<int>(heard.size()) > communicator.ranks;
 }
 
 std::vector<JobOperation> operations_of(JobLog& job) {

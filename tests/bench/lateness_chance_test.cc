@@ -23,24 +23,24 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr std::int64_t bucket_bytes = 26214400;
+constexpr std::int64_t bytes_of_bucket = 26214400;
 constexpr double transfer_of_bucket_us = 1000;
 
-struct Group {
+struct RanksOfGroup {
   std::string name = "world";
   std::vector<int> members{};  // ranks of the job
 };
 
-Group everybody(int ranks) {
-  Group group;
+RanksOfGroup group_of_all(int ranks) {
+  RanksOfGroup group;
   for (int rank = 0; rank < ranks; ++rank) group.members.push_back(rank);
   return group;
 }
 
 /// One operation that all end together; `arrival_us` by place in the group.
-void add_operation(JobLog& job, const Group& group, int sequence,
-                   const std::vector<double>& arrival_us,
-                   LoggedKind kind = LoggedKind::all_reduce) {
+void add_late_operation(JobLog& job, const RanksOfGroup& group, int sequence,
+                        const std::vector<double>& arrival_us,
+                        LoggedKind kind = LoggedKind::all_reduce) {
   const double last = *std::max_element(arrival_us.begin(), arrival_us.end());
   const auto ranks = static_cast<int>(group.members.size());
   for (int place = 0; place < ranks; ++place) {
@@ -53,7 +53,7 @@ void add_operation(JobLog& job, const Group& group, int sequence,
     job.processes[static_cast<std::size_t>(record.process)].rank = rank;
     record.kind = kind;
     record.sequence = sequence;
-    record.bytes = kind == LoggedKind::barrier ? 0 : bucket_bytes;
+    record.bytes = kind == LoggedKind::barrier ? 0 : bytes_of_bucket;
     record.duration_us = transfer_of_bucket_us + last - arrival_us[p];
   }
 }
@@ -73,7 +73,7 @@ Lateness healthy_steps(int ranks, int steps, unsigned seed) {
       for (std::size_t r = 0; r < arrival.size(); ++r) {
         arrival[r] += 3000 * pace[r] * (1 + of_bucket(random));
       }
-      add_operation(job, everybody(ranks), 5 * step + bucket, arrival);
+      add_late_operation(job, group_of_all(ranks), 5 * step + bucket, arrival);
     }
   }
   return judge_job(job, {}).lateness;
@@ -102,7 +102,7 @@ Lateness with_pauses(int ranks, int operations, double us,
     for (int rank = 0; rank < ranks; ++rank) {
       arrival.push_back(jitter(random) + (paused_rank(k) == rank ? us : 0));
     }
-    add_operation(job, everybody(ranks), k, arrival);
+    add_late_operation(job, group_of_all(ranks), k, arrival);
   }
   return judge_job(job, {}).lateness;
 }
@@ -131,8 +131,8 @@ TEST(LatenessChanceTest, TheRankThatHoldsUpItsTensorGroupIsNamed) {
   JobLog job;
   for (int step = 0; step < 20; ++step) {
     for (int group = 0; group < 4; ++group) {
-      Group tensor{fmt::format("tensor{}", group), {}};
-      Group data{fmt::format("data{}", group), {}};
+      RanksOfGroup tensor{fmt::format("tensor{}", group), {}};
+      RanksOfGroup data{fmt::format("data{}", group), {}};
       std::vector<double> compute;
       std::vector<double> end_of_tensor;
       for (int i = 0; i < 4; ++i) {
@@ -141,8 +141,8 @@ TEST(LatenessChanceTest, TheRankThatHoldsUpItsTensorGroupIsNamed) {
         data.members.push_back(4 * i + group);
         end_of_tensor.push_back(jitter(random) + (i == 0 ? 1500 : 0));
       }
-      add_operation(job, tensor, step, compute);
-      add_operation(job, data, step, end_of_tensor);
+      add_late_operation(job, tensor, step, compute);
+      add_late_operation(job, data, step, end_of_tensor);
     }
   }
   EXPECT_THAT(judge_job(job, {}).lateness.late, ElementsAre(3));
@@ -155,8 +155,8 @@ TEST(LatenessChanceTest, BarriersShowALateRankAndBroadcastsForbidToDenyOne) {
     std::vector<double> late(8, 0);
     late[3] = 4000;
     for (int k = 0; k < 20; ++k) {
-      add_operation(job, everybody(8), k, even);
-      add_operation(job, everybody(8), k, late, kind);
+      add_late_operation(job, group_of_all(8), k, even);
+      add_late_operation(job, group_of_all(8), k, late, kind);
     }
     return judge_job(job, {}).lateness;
   };
@@ -170,7 +170,7 @@ TEST(LatenessChanceTest, BarriersShowALateRankAndBroadcastsForbidToDenyOne) {
 TEST(LatenessChanceTest, InAPipelineTheLastStageToEndIsNotCalledLate) {
   JobLog job;
   for (int k = 0; k < 20; ++k) {
-    add_operation(job, everybody(8), k, {3000, 3010, 2000, 2010, 1000, 1010, 0, 10});
+    add_late_operation(job, group_of_all(8), k, {3000, 3010, 2000, 2010, 1000, 1010, 0, 10});
   }
   JobLog with_sends = job;
   with_sends.has_sends = true;
@@ -181,7 +181,8 @@ TEST(LatenessChanceTest, InAPipelineTheLastStageToEndIsNotCalledLate) {
 TEST(LatenessChanceTest, MeansSayNeitherThatNobodyIsLateNorThatTheNetworkIsSlow) {
   JobLog job;
   // By turns each comes 3 ms late: in the mean all are alike.
-  for (int k = 0; k < 4; ++k) add_operation(job, everybody(8), k, std::vector<double>(8, 0));
+  for (int k = 0; k < 4; ++k)
+    add_late_operation(job, group_of_all(8), k, std::vector<double>(8, 0));
   for (LogRecord& record : job.records) {
     record.duration_us += 3000;
     record.count = 1000;
@@ -195,8 +196,9 @@ TEST(LatenessChanceTest, MeansSayNeitherThatNobodyIsLateNorThatTheNetworkIsSlow)
 TEST(NetworkOfKindsTest, AKindThatIsSurelySlowIsNotHiddenByAnother) {
   JobLog job;
   for (int k = 0; k < 20; ++k) {
-    add_operation(job, everybody(8), k, std::vector<double>(8, 0), LoggedKind::all_gather);
-    add_operation(job, everybody(8), k, std::vector<double>(8, 0), LoggedKind::reduce_scatter);
+    add_late_operation(job, group_of_all(8), k, std::vector<double>(8, 0), LoggedKind::all_gather);
+    add_late_operation(job, group_of_all(8), k, std::vector<double>(8, 0),
+                       LoggedKind::reduce_scatter);
   }
   for (LogRecord& record : job.records) {
     const bool gathers = record.kind == LoggedKind::all_gather;
@@ -211,7 +213,7 @@ TEST(NetworkOfKindsTest, AKindThatIsSurelySlowIsNotHiddenByAnother) {
 TEST(NetworkOfKindsTest, ASizeThatTakesLongerThanALargerOneIsACause) {
   JobLog job;
   for (int k = 0; k < 20; ++k) {
-    add_operation(job, everybody(8), k, std::vector<double>(8, 0));
+    add_late_operation(job, group_of_all(8), k, std::vector<double>(8, 0));
   }
   for (LogRecord& record : job.records) {
     if (record.sequence % 2 == 0) continue;
@@ -230,9 +232,9 @@ TEST(RestartedProcessTest, ItsRankIsThatOfTheProcessBefore) {
   for (int k = 0; k < 20; ++k) {
     std::vector<double> arrival(8, 0);
     arrival[5] = 2000;
-    Group group = everybody(8);
+    RanksOfGroup group = group_of_all(8);
     if (k >= 10) group.name = "again";
-    add_operation(job, group, k % 10, arrival);
+    add_late_operation(job, group, k % 10, arrival);
   }
   for (JobProcess& process : job.processes) process.rank = -1;
   for (LogRecord& record : job.records) {
