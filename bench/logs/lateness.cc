@@ -21,7 +21,7 @@ constexpr std::int64_t fewest_operations = 3;
 constexpr double slow_link_share = 0.6;
 
 /// Two of eight may share the blame without coming together.
-bool is_by_turns(const Tally& tally, const Visits& visits, const std::vector<int>& group) {
+bool is_by_turns(const LatenessTally& tally, const Visits& visits, const std::vector<int>& group) {
   return 4 * group.size() <= tally.by_rank.size() &&
          chance_of_visits(visits, group, tally.members) <= least_chance;
 }
@@ -33,7 +33,7 @@ std::string too_few(const Lateness& found, const std::vector<int>& group) {
       found.waited, found.operations, fmt::join(group, ", "));
 }
 
-std::string nothing_compared(const JobWaits& job, const Tally& tally) {
+std::string nothing_compared(const JobWaits& job, const LatenessTally& tally) {
   for (std::size_t c = 0; c < job.log.communicators.size(); ++c) {
     if (is_several(job.log.communicators[c], job.ranks.heard(static_cast<int>(c)))) {
       return "several communicators are taken together in it, whose ranks cannot be compared";
@@ -74,7 +74,7 @@ UncomparedWaits uncompared_waits(const std::vector<JobOperation>& operations) {
 /// Why there may be a late rank, although nobody waits where waiting can be seen; empty: there is
 /// none.
 std::string doubt_of_none(const JobWaits& job, const std::vector<JobOperation>& operations,
-                          const Tally& tally) {
+                          const LatenessTally& tally) {
   if (!all_are_heard(job.log, operations, job.ranks)) {
     return "no rank whose log is here waits for another of them; ranks whose logs are missing may";
   }
@@ -91,7 +91,7 @@ std::string doubt_of_none(const JobWaits& job, const std::vector<JobOperation>& 
 
 /// The ranks that have the blame; none, and `found.spread`, where no few have it.
 std::vector<int> late_group(const JobWaits& job, const std::vector<JobOperation>& operations,
-                            const Tally& tally, const Visits& visits, Lateness& found) {
+                            const LatenessTally& tally, const Visits& visits, Lateness& found) {
   std::vector<int> group = blamed_most(tally);
   const std::size_t all = tally.by_rank.size();
   const bool together = is_together(group, operations, job.ranks, all);
@@ -118,8 +118,8 @@ bool may_be_held_up(const JobWaits& job, const std::vector<JobOperation>& operat
 
 /// Why `group` may not be late after all; empty: it is.
 std::string doubt_of(const JobWaits& job, const std::vector<JobOperation>& operations,
-                     const Tally& tally, const Visits& visits, const std::vector<int>& group,
-                     std::size_t questions, Lateness& found) {
+                     const LatenessTally& tally, const Visits& visits,
+                     const std::vector<int>& group, std::size_t questions, Lateness& found) {
   if (!is_seldom_chance(tally, group, questions)) {
     return fmt::format(
         "most of the waiting is for rank {}, but in so few long waits that it may be chance",
@@ -167,7 +167,7 @@ std::string doubt_of(const JobWaits& job, const std::vector<JobOperation>& opera
 /// Of these operations together, one of as many `questions`.
 Lateness late_together(const JobWaits& job, const std::vector<JobOperation>& operations,
                        std::size_t questions = 1) {
-  Tally tally = tally_of(job, operations);
+  LatenessTally tally = tally_of(job, operations);
   Lateness found;
   found.operations = tally.operations;
   found.waited = tally.waited;
@@ -246,7 +246,7 @@ void judge_apart(const JobWaits& job, Lateness& found) {
 /// What cannot be told of waiting that goes round: whether a rank that is last oftener than others
 /// is late, or one that hardly waits.
 void doubt_spread(const JobWaits& job, Lateness& found) {
-  const Tally tally = tally_of(job, job.operations);
+  const LatenessTally tally = tally_of(job, job.operations);
   if (tally.of_means) {
     found.spread = false;
     found.unknown = "its times are means, in which ranks that are late by turns do not show";
@@ -284,7 +284,7 @@ void judge_long_waits(const JobWaits& job, Lateness& found) {
     const bool is_long = is_compared(operation) && longest_blamed_us(operation) > job.bound_us;
     (is_long ? rare : rest).push_back(operation);
   }
-  Tally tally = tally_of(job, job.operations);
+  LatenessTally tally = tally_of(job, job.operations);
   std::vector<int> late = late_in_long_waits(long_waits, tally.members);
   const std::vector<int> kept =
       hardly_waiting(late, waits_of_job(job.log, rare, job.ranks, job.network));

@@ -15,7 +15,7 @@ constexpr double visits_share = 0.8;
 constexpr std::size_t quarters = 4;
 
 /// A visit in one series, whose operations share its time evenly from 0 to 1.
-struct Stretch {
+struct LateStretch {
   double begin = 0;
   double end = 0;
   double peak_us = 0;  // how late the rank came at most
@@ -26,7 +26,7 @@ struct Stretch {
 /// The visits of all ranks in one communicator and kind.
 class SeriesVisits {
  public:
-  SeriesVisits(const JobWaits& job, std::map<int, std::vector<Stretch>>& ended)
+  SeriesVisits(const JobWaits& job, std::map<int, std::vector<LateStretch>>& ended)
       : job_(job), ended_(ended) {}
 
   void take(const JobOperation& operation, double begin, double end) {
@@ -48,7 +48,7 @@ class SeriesVisits {
       if (late_us < hardly_waiting_share * open->second.peak_us) close(open);
     }
     if (!is_waited) return;
-    Stretch& stretch = open_.try_emplace(last, Stretch{.begin = begin}).first->second;
+    LateStretch& stretch = open_.try_emplace(last, LateStretch{.begin = begin}).first->second;
     stretch.end = end;
     stretch.peak_us = std::max(stretch.peak_us, most);
     stretch.waiting_us += static_cast<double>(operation.weight()) * job_.part_of(longest) * blamed;
@@ -60,14 +60,14 @@ class SeriesVisits {
   }
 
  private:
-  void close(std::map<int, Stretch>::iterator open) {
+  void close(std::map<int, LateStretch>::iterator open) {
     ended_[open->first].push_back(open->second);
     open_.erase(open);
   }
 
   const JobWaits& job_;
-  std::map<int, std::vector<Stretch>>& ended_;
-  std::map<int, Stretch> open_;
+  std::map<int, std::vector<LateStretch>>& ended_;
+  std::map<int, LateStretch> open_;
 };
 
 /// The time of an operation in its series, by its place there.
@@ -85,12 +85,12 @@ void for_each_with_time(const std::vector<JobOperation>& operations, const Take&
 }
 
 /// Of one rank: stretches of several series at one time are one visit.
-std::vector<double> joined(std::vector<Stretch> stretches, bool only_long) {
+std::vector<double> joined(std::vector<LateStretch> stretches, bool only_long) {
   std::sort(stretches.begin(), stretches.end(),
-            [](const Stretch& a, const Stretch& b) { return a.begin < b.begin; });
+            [](const LateStretch& a, const LateStretch& b) { return a.begin < b.begin; });
   std::vector<double> visits;
   for (std::size_t i = 0; i < stretches.size();) {
-    Stretch visit = stretches[i];
+    LateStretch visit = stretches[i];
     while (++i < stretches.size() && stretches[i].begin < visit.end) {
       visit.end = std::max(visit.end, stretches[i].end);
       visit.waiting_us += stretches[i].waiting_us;
@@ -191,7 +191,7 @@ double chance_of_like_halves(const std::map<int, Quarters>& lateness,
 }  // namespace
 
 Visits visits_of(const JobWaits& job, const std::vector<JobOperation>& operations, bool only_long) {
-  std::map<int, std::vector<Stretch>> stretches;
+  std::map<int, std::vector<LateStretch>> stretches;
   SeriesVisits series(job, stretches);
   std::size_t of_series = 0;
   for_each_with_time(

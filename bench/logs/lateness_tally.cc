@@ -11,7 +11,7 @@ constexpr std::int64_t fewest_with_companions = 3;
 // Deviations from chance in one question.
 constexpr double sure_deviations = 2.5;
 
-void count(const JobOperation& operation, const JobWaits& job, Tally& tally) {
+void count(const JobOperation& operation, const JobWaits& job, LatenessTally& tally) {
   double waiting = 0;
   for (const LogRecord& record : operation.records) {
     if (!(record.duration_us > 0)) continue;  // of a log that was cut
@@ -46,8 +46,8 @@ double deviations_of_any(double log_of_number) {
 
 }  // namespace
 
-Tally tally_of(const JobWaits& job, const std::vector<JobOperation>& operations) {
-  Tally tally;
+LatenessTally tally_of(const JobWaits& job, const std::vector<JobOperation>& operations) {
+  LatenessTally tally;
   for (const JobOperation& operation : operations) {
     if (!waits_for_all(operation.any().kind)) continue;
     tally.timed = tally.timed || operation.last >= 0;
@@ -71,7 +71,7 @@ bool all_are_heard(const JobLog& job, const std::vector<JobOperation>& operation
   });
 }
 
-std::vector<int> blamed_most(const Tally& tally) {
+std::vector<int> blamed_most(const LatenessTally& tally) {
   std::vector<std::pair<double, int>> order;
   for (const auto& [rank, blame] : tally.by_rank) order.emplace_back(-blame.waiting_us, rank);
   std::sort(order.begin(), order.end());
@@ -86,7 +86,8 @@ std::vector<int> blamed_most(const Tally& tally) {
   return group;
 }
 
-bool is_seldom_chance(const Tally& tally, const std::vector<int>& group, std::size_t questions) {
+bool is_seldom_chance(const LatenessTally& tally, const std::vector<int>& group,
+                      std::size_t questions) {
   const double deviations = deviations_of_any(std::log(static_cast<double>(questions)));
   double blamed = 0;
   for (const int rank : group) blamed += tally.by_rank.at(rank).waiting_us / tally.waiting_us;

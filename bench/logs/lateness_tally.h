@@ -17,7 +17,7 @@ struct Blame {
   std::int64_t present = 0;  // operations that the rank has a duration of
 };
 
-struct Tally {
+struct LatenessTally {
   std::map<int, Blame> by_rank;   // of the job
   double blamed_waiting_us = 0;   // of all others, summed, that their last rank is to blame for
   double any_waiting_us = 0;      // with what it is not
@@ -33,19 +33,20 @@ struct Tally {
   bool of_means = false;
 };
 
-Tally tally_of(const JobWaits& job, const std::vector<JobOperation>& operations);
+LatenessTally tally_of(const JobWaits& job, const std::vector<JobOperation>& operations);
 
 /// Whether records of all ranks are there: none that is missing can be the late one.
 bool all_are_heard(const JobLog& job, const std::vector<JobOperation>& operations,
                    const JobRanks& ranks);
 
 /// The ranks with most of the blame until they have four fifths of it.
-std::vector<int> blamed_most(const Tally& tally);
+std::vector<int> blamed_most(const LatenessTally& tally);
 
 /// Whether so much of the blame would seldom fall on `group` of all members by chance: if each
 /// operation had any of them last. A few long waits count as few operations. One of as many
 /// `questions`.
-bool is_seldom_chance(const Tally& tally, const std::vector<int>& group, std::size_t questions);
+bool is_seldom_chance(const LatenessTally& tally, const std::vector<int>& group,
+                      std::size_t questions);
 
 /// Two ranks of eight that are last by turns are late together; two of three are chance. One that
 /// is last by turns with others waits itself then, and is not late together with them.
