@@ -2,10 +2,10 @@
 //   size count type redop [root] | time algbw busbw #wrong | time algbw busbw #wrong
 // of which the second half may be missing, a half may be N/A, and older versions have no root. With
 // -I a half goes on with i_min i_max and others, which the heading names. Where a table was pasted
-// without the lines of its ranks, the ratio of bus bandwidth and algorithm bandwidth, 2 (n - 1) / n
-// for an all-reduce, says how many there are, if its digits leave one number.
+// without lines of its ranks, the ratio of bus bandwidth and algorithm bandwidth, 2 (n - 1) / n for
+// an all-reduce, says how many there are, if its digits leave one number. A root of -1 says that a
+// collective has none: rows with another one are of a broadcast or reduce.
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include <fmt/format.h>
@@ -13,6 +13,8 @@
 
 #include "bench/foreign/benchmark_command.h"
 #include "bench/foreign/foreign_readers.h"
+#include "bench/foreign/ranks_of_test.h"
+#include "bench/foreign/row_pieces.h"
 #include "core/error.h"
 #include "core/parse.h"
 
@@ -20,6 +22,7 @@ namespace collbench {
 namespace {
 
 constexpr std::string_view digits = "0123456789";
+constexpr int highest_rank = (1 << 24) - 1;
 constexpr std::string_view built_without_mpi =
     "so tests that know nothing of each other ran at once, as nccl-tests does where it was built "
     "without MPI=1; each has its own ranks, which are counted";
@@ -35,44 +38,11 @@ bool is_row(const std::vector<std::string_view>& words) {
          !begins_as_one(words[3]);
 }
 
-/// Of the ranks of one test, as its lines name them.
-struct RanksOfTest {
-  std::set<std::string, std::less<>> ranks;
-  std::set<std::string> hosts;
-};
-
 /// Of tables that went through Markdown, which takes the '#' away.
 bool is_bare_comment(const std::vector<std::string_view>& words) {
   return words.front() == "nThread" || words.front() == "size" ||
          (words.front() == "Rank" && words.size() > 2 && words[2] == "Group");
 }
-
-/// How many ranks make busbw = 2 (n - 1) / n algbw, by two figures and how far they were rounded.
-class RanksByRatio {
- public:
-  void add(std::string_view algbw, std::string_view busbw) {
-    const auto algorithm = number_in(algbw, 0);
-    const auto bus = number_in(busbw, 0);
-    if (!algorithm || !bus || *algorithm <= last_digit(algbw)) return;
-    least_ = std::max(least_, (*bus - last_digit(busbw)) / (*algorithm + last_digit(algbw)));
-    most_ = std::min(most_, (*bus + last_digit(busbw)) / (*algorithm - last_digit(algbw)));
-  }
-  bool fits(double factor) const { return least_ > 0 && least_ <= factor && factor <= most_; }
-  /// 0: several fit, or none.
-  int ranks() const {
-    if (least_ > most_ || most_ >= 2 || least_ <= 0) return 0;
-    const double first = std::ceil(2 / (2 - least_) - 1e-9);
-    return first > 2 && first == std::floor(2 / (2 - most_) + 1e-9) ? static_cast<int>(first) : 0;
-  }
-
- private:
-  static double last_digit(std::string_view number) {
-    const std::size_t point = number.find('.');
-    return point == number.npos ? 1 : std::pow(10, -static_cast<double>(number.size() - point - 1));
-  }
-  double least_ = 0;
-  double most_ = 3;
-};
 
 class NcclText {
  public:
@@ -82,28 +52,15 @@ class NcclText {
 
   MeasuredTable read(std::string_view text) {
     for (const TextLine& line : lines_of(text)) {
-      if (line.text.empty()) continue;
       command_.add(line.text);
-      const auto words = split_at_blanks(line.text);
-      if (words.front().front() == '#') {
-        read_comment(words);
-      } else if (is_bare_comment(words)) {
-        std::vector<std::string_view> comment{"#"};
-        comment.insert(comment.end(), words.begin(), words.end());
-        read_comment(comment);
-      } else if (is_row(words)) {
-        read_row(words, fmt::format("{}:{}", file_, line.number));
-      }
+      read_line(pieces_.next(line.text, devices_.hosts()), line.number);
     }
+    read_line(pieces_.next("", devices_.hosts()), 0);
     end_part();
     if (runs_ < 2 && !takes_all_) {
       for (MeasuredTime& row : table_.times) row.batch.clear();
     }
-    if (without_operator_ > 0) {
-      table_.notes.push_back(
-          fmt::format("{}: left out: {} rows without an operator, which are not of an all-reduce",
-                      file_, without_operator_));
-    }
+    add_notes();
     const char* const why =
         rows_seen_ ? "" : ": no line begins with a size, a count, a type and an operator";
     require(!table_.times.empty(),
@@ -114,6 +71,35 @@ class NcclText {
   }
 
  private:
+  void read_line(std::string_view line, int number) {
+    if (line.empty()) return;
+    auto words = split_at_blanks(line);
+    if (is_bare_comment(words)) words.insert(words.begin(), "#");
+    if (words.front().front() == '#') {
+      read_comment(words);
+    } else if (is_row(words)) {
+      read_row(words, fmt::format("{}:{}", file_, number));
+    }
+  }
+
+  void add_notes() {
+    const auto add = [&](bool is_so, const std::string& note) {
+      if (is_so) table_.notes.push_back(fmt::format("{}: {}", file_, note));
+    };
+    add(without_operator_ > 0,
+        fmt::format("left out: {} rows without an operator, which are not of an all-reduce",
+                    without_operator_));
+    add(with_root_ > 0,
+        fmt::format("left out: {} rows with a root, which are of a broadcast or reduce",
+                    with_root_));
+    add(pieces_.lost() > 0,
+        fmt::format("left out: {} rows that NCCL's own output broke", pieces_.lost()));
+    add(!takes_all_ && graph_launches_ > 0,
+        fmt::format("its calls were launched as a CUDA graph (graph: {}): short vectors take some "
+                    "microseconds less than is expected of calls one by one",
+                    graph_launches_));
+  }
+
   void read_comment(const std::vector<std::string_view>& words) {
     if (words.size() > 1 && words[1] == "nThread") begin_test();
     if (words.size() > 8 && words[1] == "Rank") read_device(words);
@@ -122,6 +108,7 @@ class NcclText {
     for (std::size_t i = 1; i + 1 < words.size(); ++i) {
       const bool is_count =
           words[i] == "nGpus" && words[i + 1].find_first_not_of(digits) == std::string_view::npos;
+      if (words[i] == "graph:") graph_launches_ = small_integer_in(words[i + 1]).value_or(0);
       if (words[i] == "nThread") threads_ = small_integer_in(words[i + 1], 1).value_or(1);
       if (is_count) row_.gpus_per_process = std::max(1, small_integer_in(words[i + 1]).value_or(1));
     }
@@ -145,13 +132,14 @@ class NcclText {
   /// beside the last, or again what ended without a row: rows that are there twice tell.
   void begin_test() {
     if (!sizes_.empty()) return end_part();
-    devices_twice_ |= !devices_.ranks.empty();
+    devices_twice_ |= !devices_.empty();
     devices_ = {};
   }
 
   /// "# Rank 0 Group 0 Pid 5 on host device 0 [0x18] NVIDIA H100 80GB HBM3"
   void read_device(const std::vector<std::string_view>& words) {
-    const bool is_new = devices_.ranks.emplace(words[2]).second;
+    const std::optional<int> rank = small_integer_in(words[2], 0, highest_rank);
+    if (!rank) return;
     std::string host;
     std::string name;
     for (std::size_t i = 2; i < words.size(); ++i) {
@@ -165,8 +153,7 @@ class NcclText {
       }
     }
     if (table_.hardware.empty()) table_.hardware = name;
-    if (is_new) devices_.hosts.insert(host);
-    devices_twice_ |= !is_new;
+    devices_twice_ |= !devices_.add(*rank, host);
   }
 
   void read_heading(const std::vector<std::string_view>& words) {
@@ -227,6 +214,7 @@ class NcclText {
     // The columns behind the operator are the root, where there is one, and the halves.
     std::size_t at = 4 + (words.size() - 4) % half_;
     if (row.bytes.count == 0) return;
+    if (is_plain() && !takes_all_ && !note_root(row, words, at)) return;
     if (has_root(row.collective)) {
       row.root = static_cast<int>(table_integer(words[4], "the root", place));
     }
@@ -247,6 +235,19 @@ class NcclText {
     }
   }
 
+  /// Whether it is of a collective without a root, as far as it says. An all-reduce's size is that
+  /// of what it counts; what has parts of ranks counts a part.
+  bool note_root(const MeasuredTime& row, const std::vector<std::string_view>& words,
+                 std::size_t first_half) {
+    const bool says_root = first_half == 5;
+    const auto count = integer_in(words[1], 0, std::int64_t{1} << 62);
+    const bool is_whole = count && *count == row.bytes.count / size_of(row.type);
+    surely_all_reduce_ = surely_all_reduce_ && says_root && words[4] == "-1" && is_whole;
+    const bool has_one = says_root && words[4].find_first_not_of(digits) == words[4].npos;
+    with_root_ += has_one ? 1 : 0;
+    return !has_one;
+  }
+
   /// Rows whose busbw is that of another collective, and not of an all-reduce.
   void leave_out_others(int ranks) {
     if (takes_all_ || ranks < 2 || by_ratio_.fits(2 * (ranks - 1.0) / ranks)) return;
@@ -258,6 +259,26 @@ class NcclText {
         file_, table_.times.size() - parted_, ranks,
         is_half ? "an all-gather, reduce-scatter or all-to-all" : "a broadcast or reduce"));
     table_.times.resize(parted_);
+  }
+
+  /// Where lines of ranks are missing, at the end too, the rows know better.
+  Scale scale_of_devices() {
+    const Scale named = devices_.scale();
+    const int by_rows = takes_all_ ? 0 : by_ratio_.ranks(surely_all_reduce_);
+    if (by_rows > 0 && !by_ratio_.fits_some_test_of(named.ranks)) {
+      table_.notes.push_back(fmt::format(
+          "{}: its lines name {} ranks, but busbw and algbw are those of an all-reduce of {}, "
+          "which "
+          "are taken; on how many nodes is not said then (nodes=2 behind the file's name)",
+          file_, devices_.named(), by_rows));
+      return {by_rows};
+    }
+    if (devices_.named() < named.ranks) {
+      table_.notes.push_back(fmt::format("{}: its lines name {} of {} ranks{}", file_,
+                                         devices_.named(), named.ranks,
+                                         named.nodes > 0 ? "" : " and not all of their nodes"));
+    }
+    return named;
   }
 
   /// Of what the command asks for, if the ratio allows it, or else of the ratio.
@@ -272,7 +293,7 @@ class NcclText {
           fmt::format("{}: {} ranks, by the command above it", file_, scale.ranks));
       return scale;
     }
-    scale = {by_ratio_.ranks()};
+    scale = {by_ratio_.ranks(surely_all_reduce_)};
     if (scale.ranks > 0) {
       table_.notes.push_back(
           fmt::format("{}: {} ranks, by busbw and algbw of an all-reduce; it does not state them",
@@ -295,7 +316,7 @@ class NcclText {
     if (takes_all_) return collective_;
     if (is_own_) return "";
     std::string name = fmt::format("run {}", runs_);
-    const std::set<std::string>& hosts = devices_.hosts;
+    const std::set<std::string>& hosts = devices_.hosts();
     if (!hosts.empty()) name += " on " + *hosts.begin();
     if (hosts.size() > 1) name += fmt::format(" and {} more", hosts.size() - 1);
     return name;
@@ -303,10 +324,13 @@ class NcclText {
 
   /// What comments after the rows may have said holds for all rows of a part.
   void end_part() {
-    Scale scale{static_cast<int>(devices_.ranks.size()), static_cast<int>(devices_.hosts.size())};
-    if (scale.ranks == 0 && parted_ < table_.times.size()) scale = scale_without_devices();
+    Scale scale;
+    if (parted_ < table_.times.size()) {
+      scale = devices_.empty() ? scale_without_devices() : scale_of_devices();
+    }
     leave_out_others(scale.ranks);
     by_ratio_ = {};
+    surely_all_reduce_ = true;
     if (parted_ < table_.times.size()) ++runs_;
     const std::string run = run_name();
     for (; parted_ < table_.times.size(); ++parted_) {
@@ -318,7 +342,7 @@ class NcclText {
       table_.notes.push_back(
           fmt::format("{}: its ranks are there twice, {}", file_, built_without_mpi));
     }
-    table_.hosts.insert(table_.hosts.end(), devices_.hosts.begin(), devices_.hosts.end());
+    table_.hosts.insert(table_.hosts.end(), devices_.hosts().begin(), devices_.hosts().end());
     devices_ = {};
     sizes_.clear();
     rows_twice_ = false;
@@ -330,16 +354,20 @@ class NcclText {
   std::string collective_;  // that the tables from here on are of; empty: not said
   MeasuredTable table_;
   MeasuredTime row_ = mean_of("nccl");
-  std::size_t parted_ = 0;        // rows that have their scale
-  int runs_ = 0;                  // that have rows
-  bool is_own_ = false;           // a table of ours, whose parts are other cases
-  int without_operator_ = 0;      // rows that were left out
-  RanksOfTest devices_;           // of the test at hand
+  std::size_t parted_ = 0;    // rows that have their scale
+  int runs_ = 0;              // that have rows
+  bool is_own_ = false;       // a table of ours, whose parts are other cases
+  int without_operator_ = 0;  // rows that were left out
+  int with_root_ = 0;
+  NamedRanks devices_;            // of the test at hand
   bool devices_twice_ = false;    // ranks were named again before its rows
   std::set<std::int64_t> sizes_;  // of its rows, those left out included
   bool rows_twice_ = false;       // a size is there again
   bool rows_seen_ = false;        // in the whole text
   RanksByRatio by_ratio_;
+  bool surely_all_reduce_ = true;  // by roots and counts of the test at hand
+  int graph_launches_ = 0;         // at once, in a CUDA graph; 0: one by one
+  RowPieces pieces_;
   BenchmarkCommand command_;
   int threads_ = 1;
   std::string heading_ = "#wrong";

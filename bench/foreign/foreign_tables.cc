@@ -51,20 +51,20 @@ Collective collective_of(const MeasuredTime& time) {
 }
 
 void apply(const TableHints& hints, const std::string& file, MeasuredTable& table) {
-  const auto stated = [&](int own, int hint, const char* what) {
-    require(own == 0 || hint == 0 || own == hint,
-            fmt::format("{}: {} {} are stated, {} are given", file, own, what, hint));
-    return own == 0 ? hint : own;
+  // Tables often count hosts where several share a domain, or one host as many, and pasted ones
+  // lack lines of ranks: what is given holds.
+  std::set<int> stated_ranks;
+  std::set<int> other_ranks;
+  std::set<int> other_nodes;
+  const auto replace = [](int& own, int hint, std::set<int>& replaced) {
+    if (hint <= 0 || own == hint) return;
+    if (own > 0) replaced.insert(own);
+    own = hint;
   };
-  std::set<int> replaced;
   for (MeasuredTime& time : table.times) {
-    // Tables often count hosts where several share a domain, or one host as many: what is given
-    // holds.
-    if (hints.nodes > 0 && time.scale.nodes > 0 && time.scale.nodes != hints.nodes) {
-      replaced.insert(time.scale.nodes);
-    }
-    time.scale.ranks = stated(time.scale.ranks, hints.ranks, "ranks");
-    if (hints.nodes > 0) time.scale.nodes = hints.nodes;
+    if (time.scale.ranks > 0) stated_ranks.insert(time.scale.ranks);
+    replace(time.scale.ranks, hints.ranks, other_ranks);
+    replace(time.scale.nodes, hints.nodes, other_nodes);
     if (time.scale.nodes != 1) time.scale.cores = 0;
     const Scale scale = time.scale;
     require(scale.ranks > 0, fmt::format("{}: how many ranks is not said in it; add it: "
@@ -79,10 +79,17 @@ void apply(const TableHints& hints, const std::string& file, MeasuredTable& tabl
     if (!hints.algorithm.empty()) time.algorithm = hints.algorithm;
     if (hints.gpus_per_process > 0) time.gpus_per_process = hints.gpus_per_process;
   }
-  if (!replaced.empty()) {
-    table.notes.push_back(fmt::format("{}: {} nodes are stated; taken as {}, which was given", file,
-                                      fmt::join(replaced, ", "), hints.nodes));
-  }
+  // Rows of several scales are not all of one.
+  require(other_ranks.empty() || stated_ranks.size() == 1,
+          fmt::format("{}: {} ranks are stated, {} are given", file, fmt::join(stated_ranks, ", "),
+                      hints.ranks));
+  const auto note = [&](const std::set<int>& replaced, int hint, const char* what) {
+    if (replaced.empty()) return;
+    table.notes.push_back(fmt::format("{}: {} {} are stated; taken as {}, which was given", file,
+                                      fmt::join(replaced, ", "), what, hint));
+  };
+  note(other_ranks, hints.ranks, "ranks");
+  note(other_nodes, hints.nodes, "nodes");
 }
 
 /// Splits "job.txt,ranks=16,nodes=2" into the path and its hints.

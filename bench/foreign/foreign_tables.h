@@ -16,8 +16,8 @@
 
 namespace collbench {
 
-/// What a table does not say of itself, or says differently. 0 and empty: not given. Ranks that it
-/// states must agree; for the others what is given here holds.
+/// What a table does not say of itself, or says differently. 0 and empty: not given. What is given
+/// here holds, but one number of ranks is not that of rows at several.
 struct TableHints {
   int ranks = 0;
   int nodes = 0;

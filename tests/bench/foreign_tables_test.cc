@@ -163,17 +163,18 @@ TEST(ForeignTablesTest, ReadsCsvByTheNamesOfItsColumnsAndMultipliesGrids) {
               HasSubstr("file:2: the time"));
   EXPECT_THAT(refusal_of_foreign("bytes,avg_us\n1024,0\n", {.ranks = 2}),
               HasSubstr("did not resolve"));
-  EXPECT_THAT(refusal_of_foreign("ranks,bytes,avg_us\n4,1024,9\n", {.ranks = 8}),
-              HasSubstr("4 ranks are stated, 8 are given"));
+  EXPECT_THAT(refusal_of_foreign("ranks,bytes,avg_us\n4,1024,9\n8,1024,9\n", {.ranks = 8}),
+              HasSubstr("4, 8 ranks are stated, 8 are given"));
 }
 
-TEST(ForeignTablesTest, NodesThatAreGivenHoldAgainstThoseStated) {
+TEST(ForeignTablesTest, RanksAndNodesThatAreGivenHoldAgainstThoseStated) {
   const std::string csv = "# nodes: 8\nranks,bytes,avg_us\n32,1024,9\n";
   EXPECT_EQ(read_foreign(csv, "file").times.at(0).scale, (Scale{32, 8}));
   const MeasuredTable table = read_foreign(csv, "file", {.nodes = 1});
   EXPECT_EQ(table.times.at(0).scale, (Scale{32, 1}));
   EXPECT_THAT(table.notes, testing::ElementsAre("file: 8 nodes are stated; taken as 1, which was "
                                                 "given"));
+  EXPECT_EQ(read_foreign(csv, "file", {.ranks = 64}).times.at(0).scale, (Scale{64, 8}));
 }
 
 TEST(ForeignTablesTest, GpusOfAProcessAreReadFromTheCommandOfTheTool) {

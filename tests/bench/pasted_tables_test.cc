@@ -159,7 +159,7 @@ TEST(PastedTableTest, WithoutTheHashesItSaysItsRanksAndHardware) {
 }
 
 TEST(PastedTableTest, TheBandwidthsTellTheRanksWhereNothingElseDoes) {
-  for (const int ranks : {3, 4, 8, 16, 24, 64, 72}) {
+  for (const int ranks : {2, 3, 4, 8, 16, 24, 64, 72}) {
     const MeasuredTable table = read(table_of(ranks));
     EXPECT_EQ(table.times.at(0).scale.ranks, ranks);
     EXPECT_THAT(table.notes, Contains(HasSubstr(fmt::format("{} ranks, by busbw", ranks))));
@@ -167,8 +167,15 @@ TEST(PastedTableTest, TheBandwidthsTellTheRanksWhereNothingElseDoes) {
 }
 
 TEST(PastedTableTest, WhereTheirDigitsLeaveSeveralRanksAreAskedFor) {
-  // Of 2 ranks the table of a broadcast or reduce has the same ratio.
-  for (const std::string& text : {table_of(512), table_of(64, 0), table_of(2)}) {
+  // Of 2 ranks the table of a broadcast or reduce has the same ratio: old versions name no root.
+  std::string of_two = table_of(2);
+  for (std::size_t at = 0; (at = of_two.find(" -1 ", at)) != of_two.npos;) of_two.erase(at, 3);
+  // So has a reduce-scatter of many, whose count is that of one of them.
+  std::string of_many = table_of(2);
+  for (std::size_t at = 0; (at = of_many.find("262144", at)) != of_many.npos;) {
+    of_many.replace(at, 6, "1024");
+  }
+  for (const std::string& text : {table_of(512), table_of(64, 0), of_two, of_many}) {
     EXPECT_THROW(read(text), InvalidArgument);
     EXPECT_EQ(read(text, {.ranks = 2}).times.at(0).scale.ranks, 2);
   }
@@ -256,10 +263,68 @@ TEST(PastedTableTest, OfOldVersionsTheLastColumnIsADeviation) {
   EXPECT_TRUE(wrong_with("1e+00"));
 }
 
-TEST(PastedTableTest, RanksThatAreStatedHold) {
+// Documents print the first and the last device of each node: oracle-quickstart/oci-hpc-oke.
+TEST(PastedTableTest, AListOfDevicesWithGapsHasAsManyRanksAsItsHighestSays) {
+  const auto line = [](int rank, const char* host) {
+    return fmt::format("#  Rank {} Group  0 Pid 41 on {} device  0 [0000:11:00]\n", rank, host);
+  };
+  const std::string ends = line(0, "a") + line(7, "a") + line(8, "b") + line(15, "b");
+  const MeasuredTable table = read(ends + table_of(16));
+  EXPECT_EQ(table.times.at(0).scale, (Scale{16, 2}));
+  EXPECT_THAT(table.notes, ElementsAre("table.txt: its lines name 4 of 16 ranks"));
+  const MeasuredTable fewer = read(line(0, "a") + line(15, "b") + table_of(16));
+  EXPECT_EQ(fewer.times.at(0).scale, (Scale{16, 0})) << "there may be nodes between them";
+}
+
+TEST(PastedTableTest, WhereRowsAreOfOtherRanksThanTheLinesNameTheRowsHold) {
   const MeasuredTable table = read(devices + table_of(8));
-  EXPECT_EQ(table.times.at(0).scale.ranks, 2);
-  EXPECT_THAT(table.notes, IsEmpty());
+  EXPECT_EQ(table.times.at(0).scale, (Scale{8, 0}));
+  EXPECT_THAT(table.notes, ElementsAre(HasSubstr("its lines name 2 ranks, but busbw and algbw are "
+                                                 "those of an all-reduce of 8")));
+  const MeasuredTable given = read(devices + table_of(8), {.ranks = 16, .nodes = 2});
+  EXPECT_EQ(given.times.at(0).scale, (Scale{16, 2}));
+  EXPECT_THAT(given.notes, Contains("table.txt: 8 ranks are stated; taken as 16, which was given"));
+}
+
+// The factor of busbw is 1 for both at two ranks.
+TEST(PastedTableTest, RowsWithARootAreOfNoAllReduce) {
+  std::string reduce = table_of(2);
+  for (std::size_t at = 0; (at = reduce.find(" -1 ", at)) != reduce.npos; ++at) {
+    reduce.replace(at, 4, "  0 ");
+  }
+  const MeasuredTable table = read(devices_of(2, "a") + table_of(2) + devices_of(2, "a") + reduce);
+  EXPECT_EQ(table.times.size(), 3U);
+  EXPECT_THAT(table.notes, ElementsAre(HasSubstr("3 rows with a root")));
+  EXPECT_THROW(read(devices_of(2, "a") + reduce), InvalidArgument);
+}
+
+// NCCL_DEBUG_SUBSYS=TUNING writes between the pieces of a row.
+TEST(PastedTableTest, RowsThatNcclWroteIntoArePutTogether) {
+  const std::string info = "38dc:1469:1469 [0] NCCL INFO AllReduce: 1048576 Bytes -> Algo NVLS\n";
+  const std::string start = "     1048576        262144     float     sum      -1";
+  const std::string pieces = start + info + info + "    120.5    8.70   15.22      0" + info +
+                             "    118.5    8.85   15.49      0\n";
+  const std::string between = start + info + "    120.5    8.70   15.22      0" + info +
+                              "    118.5    8.85   15.49      0" + info + "\n";
+  for (const std::string& row : {pieces, between}) {
+    const MeasuredTable table = read(devices_of(8, "38dc") + heading + row + rows + info);
+    ASSERT_EQ(table.times.size(), 6U);
+    EXPECT_DOUBLE_EQ(table.times[0].time.count(), 120.5e-6);
+    EXPECT_DOUBLE_EQ(table.times[1].time.count(), 118.5e-6);
+    EXPECT_EQ(table.times[1].wrong, 0);
+    EXPECT_THAT(table.notes, IsEmpty());
+  }
+  // Whose name it is that stands behind the root is not known.
+  const MeasuredTable lost = read(pieces + rows, {.ranks = 8});
+  EXPECT_EQ(lost.times.size(), 4U);
+  EXPECT_THAT(lost.notes, Contains(HasSubstr("left out: 1 rows that NCCL's own output broke")));
+}
+
+TEST(PastedTableTest, CallsOfACudaGraphAreNoted) {
+  const std::string text = devices_of(8, "a") + table_of(8);
+  EXPECT_THAT(read("# nThread 1 nGpus 1 validation: 1 graph: 0\n" + text).notes, IsEmpty());
+  EXPECT_THAT(read("# nThread 1 nGpus 1 validation: 1 graph: 20\n" + text).notes,
+              ElementsAre(HasSubstr("launched as a CUDA graph (graph: 20)")));
 }
 
 // rccl-tests' -Z csv; times elsewhere have their unit in their name.
