@@ -48,7 +48,16 @@ std::vector<MeasuredTable> read_measured_files(const std::vector<std::string>& p
   std::vector<MeasuredTable> tables;
   std::vector<std::string> skipped;
   for (const std::string& path : paths) {
-    for (MeasuredTable& table : read_tables(path, skipped)) tables.push_back(std::move(table));
+    try {
+      for (MeasuredTable& table : read_tables(path, skipped)) tables.push_back(std::move(table));
+    } catch (const InvalidArgument& error) {
+      if (kind == CollectiveKind::all_reduce) throw;
+      throw InvalidArgument(
+          fmt::format("{}; rows of {} are read from our own records and from CSV "
+                      "with a column 'collective', not from tables of other "
+                      "benchmarks",
+                      error.what(), to_string(kind)));
+    }
   }
   for (const std::string& reason : skipped) std::cerr << "left out: " << reason << '\n';
   for (MeasuredTable& table : tables) {
