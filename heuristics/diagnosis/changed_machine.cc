@@ -1,6 +1,7 @@
 #include "heuristics/diagnosis/changed_machine.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace collbench {
 namespace {
@@ -21,6 +22,11 @@ Seconds time_on(const PlayedOn& on, Bytes bytes) {
   question.algorithm = chosen.tuner.algorithm;
   question.protocol = chosen.tuner.protocol;
   return library_choice(on.real, question).time;
+}
+
+double FallingRate::at(Bytes bytes) const {
+  const double over = static_cast<double>(bytes.count) / (from_MiB * 1048576);
+  return std::clamp(std::pow(over, power), least, 1.0);
 }
 
 void scale_network(NcclInputs& in, double share) {
@@ -49,6 +55,14 @@ void lengthen_hops(NcclInputs& in, Seconds added) {
 
 void lengthen_path(NcclInputs& in) {
   change_graphs(in, [](NcclGraph& graph) { graph.type_inter = NcclPath::sys; });
+}
+
+void use_sockets(NcclInputs& in, double rate, Seconds hop) {
+  scale_network(in, rate / in.hardware.of_node);
+  AdapterNetwork& network = in.hardware.network;
+  network.hop_ll = std::max(network.hop_ll, hop);
+  network.hop_simple = std::max(network.hop_simple, 2.7 * network.hop_ll);
+  lengthen_path(in);
 }
 
 void remove_nvls(NcclInputs& in) { in.nvls.channels = 0; }

@@ -15,6 +15,14 @@ struct PlayedOn {
 /// Throws InvalidArgument if the library has no such play there.
 Seconds time_on(const PlayedOn& on, Bytes bytes);
 
+/// A share of the rate that falls with the size.
+struct FallingRate {
+  double from_MiB;
+  double power;
+  double least;
+  double at(Bytes bytes) const;
+};
+
 /// All adapters of a node reach that share of what they did.
 void scale_network(NcclInputs& in, double share);
 /// The links between the GPUs of a node, and the switches that add, do.
@@ -23,6 +31,8 @@ void scale_gpus(NcclInputs& in, double share);
 void lengthen_hops(NcclInputs& in, Seconds added);
 /// Adapters reach the GPUs through the processor, which LL128 does not survive.
 void lengthen_path(NcclInputs& in);
+/// TCP carries what adapters did, at that rate of a node in GB/s; hops take so long at least.
+void use_sockets(NcclInputs& in, double rate, Seconds hop);
 /// Switches of the node do not add.
 void remove_nvls(NcclInputs& in);
 

@@ -54,7 +54,8 @@ class LibrarySuspicions {
       add_narrow();
       add_paths();
       add_sockets();
-      add_congestion();
+      if (in_.nodes > 2 || adapters() > 1) add_congestion();
+      add_slow_network();
       add_steps();
     }
     add_gpus();
@@ -150,22 +151,18 @@ class LibrarySuspicions {
     }
   }
 
-  /// A node's rate over TCP (NVIDIA/nccl issues 209 and 450: 1.8 to 6 GB/s), and its hops.
+  /// A node's rate over TCP, and its hops. A stream fills 32 Gb/s at most in NVIDIA/nccl issue 209,
+  /// nodes reach 1.8 to 6 GB/s there and in issue 450 with one adapter; with two to four, each of
+  /// which has its own streams, as many times that. Kernels on both sides take 15 us at least.
   void add_sockets() {
     if (in_.hardware.network.name == "sockets") return;
-    for (const double rate : strengths(1.2, 8)) {
+    for (const double rate : strengths(1.2, 14)) {
       if (rate > 0.6 * in_.hardware.of_node) continue;
-      for (const double hop_us : {30.0, 60.0, 120.0}) {
+      for (const double hop_us : {15.0, 30.0, 60.0, 120.0}) {
         add_known("sockets", fmt::format("{:.1f} GB/s a node, {:g} us a hop", rate, hop_us),
-                  [&](NcclInputs& in) {
-                    scale_network(in, rate / in.hardware.of_node);
-                    AdapterNetwork& network = in.hardware.network;
-                    network.hop_ll = std::max(network.hop_ll, Seconds{hop_us * 1e-6});
-                    network.hop_simple = std::max(network.hop_simple, 2.7 * network.hop_ll);
-                    lengthen_path(in);
-                  });
+                  [&](NcclInputs& in) { use_sockets(in, rate, Seconds{hop_us * 1e-6}); });
       }
-      for (const double longer : {3.0, 6.0}) {
+      for (const double longer : {1.7, 3.0, 6.0}) {
         found_.add_plain("sockets", 1,
                          fmt::format("{:.1f} GB/s a node, {:g} times the latency", rate, longer),
                          {rate / in_.hardware.of_node, longer});
@@ -173,8 +170,8 @@ class LibrarySuspicions {
     }
   }
 
-  /// Near a half, or worse the more bytes are in flight (29 to 5 GB/s from 64 MiB on): NVIDIA/nccl
-  /// issue 1453.
+  /// Near a half, or worse the more bytes are in flight, down to a sixth at once (29 to 5 GB/s from
+  /// 64 MiB on): NVIDIA/nccl issue 1453. One flow each way has none to collide with.
   void add_congestion() {
     for (const double share : strengths(0.35, 0.65)) {
       const std::string words = fmt::format("{:.2f} of the rate", share);
@@ -182,25 +179,29 @@ class LibrarySuspicions {
       found_.add_plain("congestion", 1, words, {share});
     }
     for (const double from : {4.0, 8.0, 16.0, 32.0, 64.0, 128.0}) {
-      const auto time = [&](Bytes bytes) {
-        const double over = static_cast<double>(bytes.count) / (from * 1048576);
-        PlayedOn slower{in_, in_, question_};
-        scale_network(slower.real, std::clamp(std::pow(over, -0.6), 0.17, 1.0));
-        return time_on(slower, bytes);
-      };
-      const std::string words = fmt::format("worse from {:g} MiB on", from);
-      found_.add("congestion", 1, words, time);
-      found_.add_plain("congestion", 1, words,
-                       [=](const HealthyCurve& curve, Bytes bytes, Seconds healthy) {
-                         const double over = static_cast<double>(bytes.count) / (from * 1048576);
-                         const double lost = 1 / std::clamp(std::pow(over, -0.6), 0.17, 1.0) - 1;
-                         return healthy + curve.of_byte * (static_cast<double>(bytes.count) * lost);
-                       });
+      add_falling(1, fmt::format("worse from {:g} MiB on", from), {from, -0.6, 0.17});
+      add_falling(0.3, fmt::format("far worse from {:g} MiB on", from), {from, -2, 0.02});
     }
+  }
+
+  void add_slow_network() {
     for (const double share : strengths(0.3, 0.8)) {
       add_unknown("network_slow", fmt::format("{:.2f} of the rate", share),
                   [&](NcclInputs& in) { scale_network(in, share); });
     }
+  }
+
+  void add_falling(double weight, const std::string& words, const FallingRate& rate) {
+    found_.add("congestion", weight, words, [&](Bytes bytes) {
+      PlayedOn slower{in_, in_, question_};
+      scale_network(slower.real, rate.at(bytes));
+      return time_on(slower, bytes);
+    });
+    found_.add_plain("congestion", weight, words,
+                     [=](const HealthyCurve& curve, Bytes bytes, Seconds healthy) {
+                       const double lost = 1 / rate.at(bytes) - 1;
+                       return healthy + curve.of_byte * (static_cast<double>(bytes.count) * lost);
+                     });
   }
 
   /// NVIDIA/nccl issue 2409. A chunk of a channel is at most 512 KiB (buffers of 4 MiB in 8 steps).

@@ -61,6 +61,20 @@ bool shows(const Suspicion& suspicion, const Suspicion& healthy,
   return notable > 0 && found >= 0.5 * foretold;
 }
 
+/// Whether it foretells far more time than was measured at a size of which the rate is nearly all:
+/// what takes so much of the rate would have taken it there, too.
+bool takes_too_long(const Suspicion& suspicion, std::span<const Bytes> sizes,
+                    std::span<const Seconds> measured, const ModelError& error) {
+  constexpr double far = 2;
+  constexpr Bytes of_rate{16 << 20};
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    if (sizes[i] < of_rate) continue;
+    const Deviation at = deviation_of(suspicion, i, sizes[i], measured[i]);
+    if (far * measured[i] < error_quantile(error, at, 0.1) * suspicion.times[i]) return true;
+  }
+  return false;
+}
+
 /// ln of the sum of those numbers whose suspicion `is_one`.
 template <typename IsOne>
 double log_sum(const std::vector<Suspicion>& suspicions, std::span<const double> logs,
@@ -127,8 +141,11 @@ std::vector<Weighed> weigh(const std::vector<Suspicion>& suspicions, std::span<c
     logs.push_back(std::log(suspicion.weight) +
                    error.trust *
                        (log_likelihood(own, curve) + of_steps * log_of_steps(sizes, cured)));
-    const bool seen = !is_fault(suspicion.cause) || shows(suspicion, suspicions.front(), measured);
-    if (!seen) logs.back() -= never;
+    const bool can_be =
+        !is_fault(suspicion.cause) ||
+        (shows(suspicion, suspicions.front(), measured) &&
+         (suspicion.is_unexplained || !takes_too_long(suspicion, sizes, measured, own)));
+    if (!can_be) logs.back() -= never;
   }
   exclude(suspicions, sizes, measured, error, logs);
   const double largest = *std::max_element(logs.begin(), logs.end());
