@@ -39,7 +39,7 @@ struct AdapterNetwork {
   double ll128_share = 0.91;      // and LL128
   double short_ring_share = 0.8;  // that a ring with Simple reaches with 128 KiB or less a step
   bool reaches_gpu = true;        // close enough to GPUs for LL128
-  bool fitted = false;            // to times of all sizes; else in part taken from others
+  bool fitted = false;  // to times of all sizes; else of one system, or in part taken from others
   std::string source;
 };
 

@@ -137,6 +137,8 @@ Gpus read_gpus(const TomlTable& table) {
   };
   replace("start_factor", gpus.generation.start_factor);
   replace("step_factor", gpus.generation.step_factor);
+  replace("ll_share", gpus.network.ll_share);
+  replace("short_ring_share", gpus.network.short_ring_share);
   if (table.has("hop_ll")) gpus.network.hop_ll = table.duration("hop_ll");
   if (table.has("hop_simple")) gpus.network.hop_simple = table.duration("hop_simple");
   if (table.has("cpu")) {

@@ -113,6 +113,14 @@ ModelError with_own_latency(ModelError error) {
   return error;
 }
 
+ModelError of_unlike_system(ModelError error) {
+  error.latency *= 2.4;
+  error.local_ends *= 2;
+  error.local_middle *= 1.8;
+  error.rate *= 1.8;
+  return error;
+}
+
 ModelError error_of_unexplained(ModelError error) {
   error.latency = error.latency_wide = std::max(1.2, error.latency_wide);
   error.rate = error.rate_wide = 1.5;

@@ -38,6 +38,10 @@ ModelError error_of_unknown_library();
 /// strengths of suspicions, which are a seventh apart, from that of a fault.
 ModelError error_of_known_system();
 
+/// For GPUs or networks of which no two systems were fitted: as much wider as the interval of
+/// library_times.cc is for them, about twice.
+ModelError of_unlike_system(ModelError error);
+
 /// Of a fault that nothing foretells, on a system whose healthy times are off by `error`: rates and
 /// latencies change by factors, and where between the two is open.
 ModelError error_of_unexplained(ModelError error);

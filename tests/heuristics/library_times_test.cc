@@ -11,6 +11,7 @@
 #include "tests/core/refusal.h"
 
 #include "core/error.h"
+#include "core/suggest.h"
 #include "topologies/specification.h"
 
 namespace collbench {
@@ -232,6 +233,7 @@ TEST(LibraryTimesTest, IntervalsAreWiderWhereNothingLikeItWasFitted) {
   EXPECT_NEAR(width("star:8,20GBps,1us", 8, 1, 32_KiB), 0.55, 1e-9) << "GPUs without a table";
   EXPECT_NEAR(width("aws-p5en", 8, 1, 32_KiB), 0.23, 1e-9);
   EXPECT_NEAR(width("cluster:2xaws-p5en", 16, 2, 32_KiB), 0.55, 1e-9) << "a network without one";
+  EXPECT_NEAR(width("cluster:2xalps-gh200", 8, 2, 32_KiB), 0.55, 1e-9) << "one of a single system";
 }
 
 TEST(LibraryTimesTest, TheNetworkIsARowOfNumbersNotABranch) {
@@ -246,6 +248,9 @@ TEST(LibraryTimesTest, TheNetworkIsARowOfNumbersNotABranch) {
   // Adapters that were given with a latency are of a kind by it.
   EXPECT_EQ(inputs_of("cluster:2xdgx-h100,400Gbps,3us", 16, 2).hardware.network.name, "offloaded");
   EXPECT_EQ(inputs_of("cluster:2xdgx-h100,400Gbps,30us", 16, 2).hardware.network.name, "software");
+  // What is that of one system is its machine's.
+  EXPECT_LT(inputs_of("cluster:2xalps-gh200", 8, 2).hardware.network.ll_share,
+            0.3 * find_row("network", "slingshot", adapter_networks()).ll_share);
   // Slingshot's small messages are slow: LL128 is off, and LL is left early.
   const NcclInputs slingshot = inputs_of("cluster:4xdgx-h100,200Gbps,3us,network=slingshot", 32, 4);
   for (const LibraryPlay& play : library_plays(slingshot, {.bytes = 1_MiB})) {
