@@ -89,6 +89,15 @@ TEST_F(ValidateTest, NodesThatAreGivenReplaceThoseOfTheTable) {
   EXPECT_THAT(outcome.err, HasSubstr("1 nodes are stated; taken as 2, which was given"));
 }
 
+TEST_F(ValidateTest, OtherCollectivesAreReadFromFormatsThatAreNamed) {
+  folder_.write("t.txt", "1048576 262144 float none -1 20.1 52.17 45.65 0\n");
+  const CommandOutcome outcome =
+      invoke(folder_, {"validate", "t.txt", "-t", "dgx-h100", "--collective", "all-gather"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("rows of all-gather are read from our own records and from "
+                                     "CSV with a column 'collective'"));
+}
+
 TEST_F(ValidateTest, SimulateKnowsWhatTheLibraryWouldPlay) {
   const auto sizes = [&](const std::string& algorithms) {
     return out({"simulate", "--algo", algorithms, "-t", "cluster:2xdgx-h100", "-W", "16", "-b",
