@@ -122,6 +122,7 @@ class Judge {
     add_scatter(found);
     add_wrong_rows(found);
     add_impossible(found);
+    note_rings(*healthy->suspicion, found);
     add_limits(found);
     return found;
   }
@@ -129,13 +130,6 @@ class Judge {
  private:
   /// What is expected is the likeliest of what would be no fault.
   void add_sizes(const Suspicion& healthy, Diagnosis& found) const {
-    if (&healthy != &given_.suspicions.front()) {
-      found.notes.push_back(fmt::format(
-          "the table fits {}: not a fault, but not what the library would choose: it expects "
-          "{} at {}",
-          healthy.words, to_string(given_.suspicions.front().times.back()),
-          to_string(sizes_.back())));
-    }
     std::vector<double> reached;
     std::vector<double> wanted;
     for (std::size_t i = 0; i < sizes_.size(); ++i) {
@@ -242,6 +236,18 @@ class Judge {
         "reach, and no known fault leaves such a table; a table of this system when it was well "
         "(--healthy) tells",
         found.busbw.bytes_per_second / 1e9, found.expected_busbw.bytes_per_second / 1e9);
+    found.causes.clear();  // what is no fault explains nothing then
+  }
+
+  /// Rings or what else is healthy and not chosen by the library, where that is what is found.
+  void note_rings(const Suspicion& healthy, Diagnosis& found) const {
+    const Suspicion& usual = given_.suspicions.front();
+    const bool is_found = found.healthy && found.untold.empty() && found.causes.empty();
+    if (!is_found || &healthy == &usual) return;
+    found.notes.push_back(fmt::format(
+        "the table fits {}: not a fault, but not what the library would choose: it expects "
+        "{} at {}",
+        healthy.words, to_string(usual.times.back()), to_string(sizes_.back())));
   }
 
   /// The size at which two suspicions are furthest apart, and how far.
@@ -290,16 +296,26 @@ class Judge {
                     found.wrong_rows, given_.rows.size(), sizes));
   }
 
+  /// What is far faster than the machine can be is not of it, however healthy.
   void add_impossible(Diagnosis& found) const {
     constexpr double beyond = 1.5;
-    const JudgedSize& largest = found.sizes.back();
+    constexpr double far = 2;  // of the interval's lower end
+    constexpr std::ptrdiff_t last = 3;
     const double ratio = found.busbw.bytes_per_second / found.expected_busbw.bytes_per_second;
-    if (largest.verdict != "fast" || ratio < beyond) return;
-    found.notes.push_back(
-        fmt::format("the largest sizes are {:.1f} times as fast as {} should be: is it another "
-                    "machine, or does "
-                    "the table count other ranks or bytes?",
-                    ratio, found.machine));
+    if (found.sizes.back().verdict != "fast" || ratio < beyond) return;
+    const std::string text = fmt::format(
+        "the largest sizes are {:.1f} times as fast as {} should be: is it another machine, or "
+        "does "
+        "the table count other ranks or bytes?",
+        ratio, found.machine);
+    const bool is_far =
+        sizes_.back() >= large && std::ssize(sizes_) >= last &&
+        std::all_of(found.sizes.end() - last, found.sizes.end(), [&](const JudgedSize& size) {
+          return far * size.measured < size.expected.low;
+        });
+    if (!found.healthy || !is_far) return found.notes.push_back(text);
+    found.untold = text;
+    found.causes.clear();
   }
 
   void add_limits(Diagnosis& found) const {
@@ -364,7 +380,8 @@ std::vector<Bytes> sizes_of(std::span<const MeasuredTime> rows) {
 }
 
 Diagnosis diagnose(const DiagnosisCase& given, const ModelError& error) {
-  return Judge(given, given.error.value_or(error)).result();
+  const ModelError of_library = given.is_unlike_fitted ? of_unlike_system(error) : error;
+  return Judge(given, given.error.value_or(of_library)).result();
 }
 
 const char* verdict_of(const Diagnosis& found) {

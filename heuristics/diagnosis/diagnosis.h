@@ -41,8 +41,10 @@ struct DiagnosisCase {
   std::vector<MeasuredTime> rows;     // of one method but for the place; any order
   std::vector<Suspicion> suspicions;  // for sizes_of(rows), first as it should be
   std::optional<ModelError>
-      error{};  // of what is expected, where it is not that of a library model
+      error{};                    // of what is expected, where it is not that of a library model
+  bool is_unlike_fitted = false;  // GPUs or network of which the library's model was not fitted
   std::vector<std::string> or_machines{};  // with such GPUs, too; empty if the machine was named
+  std::string or_unknown{};                // why it may be none of these; empty if it was named
 };
 /// The sizes of right rows, ascending.
 std::vector<Bytes> sizes_of(std::span<const MeasuredTime> rows);
@@ -80,9 +82,9 @@ struct Diagnosis {
 /// "healthy", "unhealthy", "undecided".
 const char* verdict_of(const Diagnosis& found);
 
-/// `error` counts where the case has none. Throws InvalidArgument if no row is right or the
-/// suspicions do not fit the sizes.
-/// O(suspicions * sizes^3).
+/// `error`, wider where the case is unlike what was fitted, counts where the case has none. Throws
+/// InvalidArgument if no row is right or the suspicions do not fit the sizes. O(suspicions *
+/// sizes^3).
 Diagnosis diagnose(const DiagnosisCase& given, const ModelError& error = {});
 
 /// 2 (n-1)/n * bytes / time.

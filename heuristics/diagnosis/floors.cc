@@ -124,10 +124,14 @@ std::string machine_of_gpus(std::string_view hardware, int per_node) {
   return row == nullptr ? "" : row->machine;
 }
 
+bool names_its_machine(std::string_view hardware, int per_node) {
+  return machine_named_in(hardware, per_node).has_value();
+}
+
 std::vector<std::string> other_machines_of_gpus(std::string_view hardware, int per_node) {
   std::vector<std::string> found;
   const GpuRow* const row = row_of_gpus(hardware, per_node);
-  if (row == nullptr || machine_named_in(hardware, per_node)) return found;
+  if (row == nullptr || names_its_machine(hardware, per_node)) return found;
   for (const ShippedMachine& each : shipped_machines()) {
     const std::string summary = lower_case(each.summary);  // "aws p4d.24xlarge: 8 a100, 4 efa .."
     const bool as_many = holds(summary, fmt::format(": {} {}", row->per_node, row->part));

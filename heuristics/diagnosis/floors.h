@@ -35,6 +35,8 @@ std::vector<VendorFloor> floors_of(std::string_view hardware, const Scale& scale
 /// which it says what its GPUs are and how many a node has; empty where that is not enough to know.
 /// "NVIDIA H100 80GB HBM3", 8 a node: "dgx-h100".
 std::string machine_of_gpus(std::string_view hardware, int per_node);
+/// Whether the text calls a shipped machine with so many GPUs by its name.
+bool names_its_machine(std::string_view hardware, int per_node);
 /// Other shipped machines with as many of those GPUs, whose adapters are others; none where the
 /// text names its machine.
 std::vector<std::string> other_machines_of_gpus(std::string_view hardware, int per_node);

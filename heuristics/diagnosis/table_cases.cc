@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -34,6 +35,8 @@ RowsByCase rows_by_case(const MeasuredTable& table, bool by_run) {
   return cases;
 }
 
+double doublings_of(Bytes size) { return std::log2(static_cast<double>(size.count)); }
+
 /// By runs if each has sizes enough to be judged by: the job of a row is a run, too.
 RowsByCase rows_by_case(const MeasuredTable& table) {
   RowsByCase by_run = rows_by_case(table, true);
@@ -59,6 +62,27 @@ std::string machine_for(const MeasuredTable& table, const Scale& scale,
                               table.hardware, machine,
                               scale.nodes > 1 ? " with its own adapters" : ""));
   return machine;
+}
+
+/// Sizes close to each other say the same, and judging takes the cube of their number: of more than
+/// `most` those are kept that are even in their logarithms. Rows with wrong results stay.
+void thin_sizes(const std::string& table, std::vector<MeasuredTime>& rows,
+                std::vector<std::string>& notes) {
+  constexpr std::size_t most = 64;
+  const std::vector<Bytes> sizes = sizes_of(rows);
+  if (sizes.size() <= most) return;
+  const double step = (doublings_of(sizes.back()) - doublings_of(sizes.front())) / (most - 1);
+  std::set<Bytes> kept{sizes.front(), sizes.back()};
+  double last = doublings_of(sizes.front());
+  for (const Bytes size : sizes) {
+    if (doublings_of(size) < last + step) continue;
+    kept.insert(size);
+    last = doublings_of(size);
+  }
+  std::erase_if(
+      rows, [&](const MeasuredTime& row) { return !row.is_wrong() && !kept.contains(row.bytes); });
+  notes.push_back(
+      fmt::format("{}: judged by {} of its {} sizes", table, kept.size(), sizes.size()));
 }
 
 /// `expect(size)` is the time there, and what is played.
@@ -147,6 +171,8 @@ void suspect(const MeasuredTable* named, DiagnosisCase& found, std::vector<std::
   if (!note.empty()) notes.push_back(note);
   if (inputs) {
     if (named != nullptr) note_other_gpus(*named, found, *inputs, notes);
+    const NcclHardware& has = inputs->hardware;
+    found.is_unlike_fitted = !has.gpu.fitted || (inputs->nodes > 1 && !has.network.fitted);
     found.suspicions =
         library_suspicions(*inputs, library_question(found.rows.front()), sizes_of(found.rows));
   } else if (predictor.calibration() == nullptr && is_library_default(found.rows[0].algorithm)) {
@@ -156,6 +182,17 @@ void suspect(const MeasuredTable* named, DiagnosisCase& found, std::vector<std::
   }
 }
 
+/// Why nodes with so few of the GPUs of `name`, which a table's devices are those of, may be
+/// others; empty if they are none.
+std::string other_nodes(const MeasuredTable& table, const std::string& name, int per_node) {
+  const Machine usual = machine(name);
+  const int domain = usual.costs.gpus ? usual.costs.gpus->per_host : 0;
+  const int seats = domain > 0 ? domain : usual.topology.hosts();
+  if (2 * per_node > seats || names_its_machine(table.hardware, per_node)) return {};
+  return fmt::format("what adapters nodes with {} of its {} GPUs have is not known", per_node,
+                     seats);
+}
+
 DiagnosisCase case_of(const MeasuredTable& table, const std::string& machine,
                       std::vector<MeasuredTime> rows, std::vector<std::string>& notes) {
   DiagnosisCase found;
@@ -163,16 +200,16 @@ DiagnosisCase case_of(const MeasuredTable& table, const std::string& machine,
   found.table = table.name + (run.empty() ? "" : ", " + run);
   found.hardware = table.hardware;
   found.rows = std::move(rows);
+  thin_sizes(found.table, found.rows, notes);
   const Scale& scale = found.rows.front().scale;
   found.machine = machine.empty() ? machine_for(table, scale, notes) : machine;
   if (machine.empty() && scale.nodes > 1) {
     found.or_machines = other_machines_of_gpus(table.hardware, scale.ranks_per_node());
+    found.or_unknown = other_nodes(table, found.machine, scale.ranks_per_node());
   }
   suspect(machine.empty() ? nullptr : &table, found, notes);
   return found;
 }
-
-double doublings_of(Bytes size) { return std::log2(static_cast<double>(size.count)); }
 
 /// By the place of the size in `sizes`, what `healthy` took for the library and scale of the case;
 /// the faster of both places.
@@ -297,6 +334,7 @@ void judge_by_healthy(DiagnosisCase& given, const MeasuredTable& healthy) {
   }
   given.error = error_of_known_system();
   given.or_machines.clear();
+  given.or_unknown.clear();
 }
 
 Diagnosis diagnose_on_any(const DiagnosisCase& given) {
@@ -310,6 +348,7 @@ Diagnosis diagnose_on_any(const DiagnosisCase& given) {
     std::vector<std::string> unused;
     try {
       suspect(nullptr, other, unused);
+      other.is_unlike_fitted = false;  // that little is known of it makes nothing healthy
     } catch (const InvalidArgument&) {
       continue;  // the library has no play there
     }
@@ -320,10 +359,12 @@ Diagnosis diagnose_on_any(const DiagnosisCase& given) {
     healthy +=
         fmt::format("{}{} ({:.0f} %)", healthy.empty() ? "" : " or ", machine, 100 * there.sure);
   }
-  if (healthy.empty()) return found;
-  found.untold = fmt::format(
-      "unhealthy ({:.0f} %: {}) if it is {}, healthy if it is {}: name the machine with --topo",
-      100 * found.sure, fmt::join(found.cause_group, " or "), found.machine, healthy);
+  if (healthy.empty() && given.or_unknown.empty()) return found;
+  const std::string otherwise =
+      healthy.empty() ? "; " + given.or_unknown : fmt::format(", healthy if it is {}", healthy);
+  found.untold =
+      fmt::format("unhealthy ({:.0f} %: {}) if it is {}{}: name the machine with --topo",
+                  100 * found.sure, fmt::join(found.cause_group, " or "), found.machine, otherwise);
   found.healthy = true;
   found.causes.clear();
   found.cause_group.clear();

@@ -48,6 +48,46 @@ DiagnosisCase measured_as(DiagnosisCase given, const Suspicion& like, Factor fac
   return given;
 }
 
+// A table whose ranks were misread had five times the rate of its machine: healthy (100 %).
+TEST(VerdictTest, FarFasterThanTheMachineCanBeIsNotHealthy) {
+  const DiagnosisCase given = case_with("aws-p5", {});
+  const auto with = [&](double factor) {
+    return diagnose(measured_as(given, given.suspicions[0], [=](std::size_t) { return factor; }));
+  };
+  EXPECT_STREQ(verdict_of(with(0.2)), "undecided");
+  EXPECT_THAT(with(0.2).untold, HasSubstr("5.0 times as fast as"));
+  EXPECT_STREQ(verdict_of(with(0.8)), "healthy");
+}
+
+TEST(VerdictTest, RingsThatTheLibraryWouldNotChooseAreNotedOfHealthyTablesOnly) {
+  DiagnosisCase given = case_with("aws-p5", {"network_slow"});
+  for (Seconds& time : given.suspicions[1].times) time = 10 * time;
+  Suspicion rings = given.suspicions[0];
+  rings.words = "rings at all sizes";
+  for (Seconds& time : rings.times) time = 1.5 * time;
+  given.suspicions.push_back(rings);
+  const auto notes_with = [&](double factor) {
+    return diagnose(measured_as(given, rings, [=](std::size_t) { return factor; })).notes;
+  };
+  const auto noted = Contains(HasSubstr("the table fits rings at all sizes"));
+  EXPECT_THAT(notes_with(1), noted);
+  EXPECT_THAT(notes_with(7), Not(noted));
+}
+
+// Of NVIDIA/nccl issue 1453: 32 MiB were 2.6 times as fast as the sockets that were named.
+TEST(VerdictTest, AFaultThatTakesFarMoreThanWasMeasuredIsNone) {
+  DiagnosisCase given = case_with("aws-p5", {"sockets", "congestion"});
+  for (Seconds& time : given.suspicions[1].times) time = 10 * time;
+  for (Seconds& time : given.suspicions[2].times) time = 4 * time;
+  const std::size_t one = sizes_of(given.rows).size() - 4;
+  const auto found = [&](double factor) {
+    return diagnose(measured_as(given, given.suspicions[1],
+                                [=](std::size_t i) { return i == one ? factor : 1; }));
+  };
+  EXPECT_THAT(found(1).cause_group, ElementsAre("sockets"));
+  EXPECT_THAT(found(0.3).cause_group, ElementsAre("congestion"));
+}
+
 // A healthy A100 that was faster than the model between 16 KiB and 16 MiB lacked LL128 therefore.
 TEST(VerdictTest, WhatIsNowhereSlowerThanHealthIsNoFault) {
   DiagnosisCase given = case_with("aws-p5", {"switch_misplaced"});
@@ -108,6 +148,92 @@ TEST(VerdictTest, OnSeveralNodesAllMachinesWithThoseGpusAreAsked) {
   EXPECT_STREQ(verdict_of(named), "healthy");
   const Diagnosis other = diagnose_on_any(diagnosis_cases(table, "dgx-a100", notes).front());
   EXPECT_STREQ(verdict_of(other), "unhealthy");
+}
+
+TEST(VerdictTest, WhichAdaptersHalfOfAMachineHasIsNotKnown) {
+  MeasuredTable table = published("aws-p4de").table;
+  table.hardware = "NVIDIA A100-SXM4-40GB";
+  for (MeasuredTime& row : table.times) {
+    row.scale = {8, 2};
+    row.time = row.low = row.high = 5 * row.time;
+  }
+  std::vector<std::string> notes;
+  const Diagnosis unnamed = diagnose_on_any(diagnosis_cases(table, "", notes).front());
+  EXPECT_STREQ(verdict_of(unnamed), "undecided");
+  EXPECT_THAT(unnamed.untold,
+              HasSubstr("if it is dgx-a100; what adapters nodes with 4 of its 8 GPUs "
+                        "have is not known: name the machine with --topo"));
+  const Diagnosis named = diagnose_on_any(diagnosis_cases(table, "dgx-a100", notes).front());
+  EXPECT_STREQ(verdict_of(named), "unhealthy");
+  MeasuredTable well = table;
+  for (MeasuredTime& row : well.times) row.time = row.low = row.high = 0.2 * row.time;
+  DiagnosisCase judged = diagnosis_cases(table, "", notes).front();
+  judge_by_healthy(judged, well);
+  EXPECT_STREQ(verdict_of(diagnose_on_any(judged)), "unhealthy") << "what it can reach is known";
+  table.hardware = "2x AWS p4de.24xlarge (8x A100-SXM4-80GB), 4 used";
+  const Diagnosis by_name = diagnose_on_any(diagnosis_cases(table, "", notes).front());
+  EXPECT_STREQ(verdict_of(by_name), "unhealthy");
+}
+
+TEST(DiagnosisCasesTest, OfManySizesThoseThatAreEvenAreJudged) {
+  MeasuredTable table = published("aws-p5").table;
+  MeasuredTime row = table.times.front();
+  table.times.clear();
+  for (std::int64_t i = 1; i <= 500; ++i) {
+    row.bytes = {i * 262144};
+    row.wrong = i == 251 ? 1 : 0;
+    table.times.push_back(row);
+  }
+  std::vector<std::string> notes;
+  const DiagnosisCase given = diagnosis_cases(table, "aws-p5", notes).front();
+  const std::vector<Bytes> sizes = sizes_of(given.rows);
+  EXPECT_LE(sizes.size(), 65U);
+  EXPECT_GE(sizes.size(), 40U);
+  EXPECT_EQ(sizes.front(), Bytes{262144});
+  EXPECT_EQ(sizes.back(), Bytes{500 * 262144});
+  EXPECT_EQ(std::ranges::count_if(given.rows, &MeasuredTime::is_wrong), 1);
+  EXPECT_THAT(notes, Contains(HasSubstr("of its 499 sizes")));
+}
+
+int suspicions_of(const DiagnosisCase& given, const std::string& name) {
+  return static_cast<int>(std::ranges::count_if(given.suspicions, [&](const Suspicion& each) {
+    return each.cause != nullptr && each.cause->name == name;
+  }));
+}
+
+DiagnosisCase case_on(const std::string& machine, Scale scale) {
+  MeasuredTable table = published("aws-p4de").table;
+  table.hardware.clear();
+  for (MeasuredTime& row : table.times) row.scale = scale;
+  std::vector<std::string> notes;
+  return diagnosis_cases(table, machine, notes).front();
+}
+
+TEST(DiagnosisCasesTest, OneFlowEachWayHasNoneToCollideWith) {
+  EXPECT_EQ(suspicions_of(case_on("cluster:2xdgx-a100:1,adapters=1", {2, 2}), "congestion"), 0);
+  EXPECT_GT(suspicions_of(case_on("cluster:3xdgx-a100:1,adapters=1", {3, 3}), "congestion"), 0);
+  EXPECT_GT(suspicions_of(case_on("dgx-a100", {16, 2}), "congestion"), 0);
+}
+
+// Streams of TCP add up where nodes have several adapters.
+TEST(DiagnosisCasesTest, SocketsReachAFewGigabytesASecondOfEachAdapter) {
+  const DiagnosisCase given = case_on("cluster:2xdgx-a100:4,adapters=2", {8, 2});
+  double fastest = 0;
+  for (const Suspicion& each : given.suspicions) {
+    if (each.cause != &cause("sockets")) continue;
+    const Bytes largest = sizes_of(given.rows).back();
+    fastest =
+        std::max(fastest, bus_bandwidth(largest, each.times.back(), 8).bytes_per_second / 1e9);
+  }
+  EXPECT_GT(fastest, 11);
+}
+
+TEST(DiagnosisCasesTest, OnNetworksOfOneSystemMoreIsHealthy) {
+  const auto width = [](const std::string& machine) {
+    const Estimate& at = diagnose(case_on(machine, {16, 2})).sizes.front().expected;
+    return at.high / at.low;
+  };
+  EXPECT_GT(width("cluster:2xdgx-a100,network=slingshot"), 1.2 * width("cluster:2xdgx-a100"));
 }
 
 TEST(FloorsTest, OtherMachinesHaveAsManyOfTheGpusAndOtherAdapters) {
