@@ -162,16 +162,16 @@ TEST_F(LogsTest, WritesAPage) {
 }
 
 TEST_F(LogsTest, WhatRanksDidHereIsReadBackInTwoFormats) {
-  out({"run", "--algo", "ring", "-W", "2", "-b", "64K", "-e", "64K", "-n", "8", "-w", "0",
-       "--rank-times", "--inject", "late:rank=1:every=1:time=30ms", "--json", "run.json"});
+  out({"run", "--algo", "ring", "-W", "2", "-b", "64K", "-e", "64K", "-n", "16", "-w", "0",
+       "--rank-times", "--inject", "late:rank=1:every=1:time=60ms", "--json", "run.json"});
   EXPECT_EQ(parse_json<json>(out({"logs", "run.json", "--json", "--inspector", "i",
                                   "--flight-recorder", "f"}))["late"],
             1);
   for (const char* folder : {"i", "f"}) {
     const json found = parse_json<json>(out({"logs", folder, "--json"}));
     EXPECT_EQ(found["late"], 1) << folder;
-    EXPECT_EQ(found["ops"], 8) << folder;
-    EXPECT_EQ(found["bytes"], 8 * 65536) << folder;
+    EXPECT_EQ(found["ops"], 16) << folder;
+    EXPECT_EQ(found["bytes"], 16 * 65536) << folder;
   }
   out({"run", "--algo", "ring", "-W", "2", "-b", "64K", "-e", "64K", "-n", "3", "--json",
        "b.json"});
