@@ -162,8 +162,8 @@ TEST_F(LogsTest, WritesAPage) {
 }
 
 TEST_F(LogsTest, WhatRanksDidHereIsReadBackInTwoFormats) {
-  out({"run", "--algo", "ring", "-W", "2", "-b", "64K", "-e", "64K", "-n", "16", "-w", "0",
-       "--rank-times", "--inject", "late:rank=1:every=1:time=60ms", "--json", "run.json"});
+  out({"run", "--algo", "ring", "-W", "4", "-b", "64K", "-e", "64K", "-n", "16", "-w", "0",
+       "--rank-times", "--inject", "late:rank=1:every=1:time=100ms", "--json", "run.json"});
   EXPECT_EQ(parse_json<json>(out({"logs", "run.json", "--json", "--inspector", "i",
                                   "--flight-recorder", "f"}))["late"],
             1);
