@@ -139,8 +139,9 @@ std::vector<std::string> price_buckets(const Settings& settings, StepModel& mode
 std::string describe_buckets(const Settings& settings, const std::vector<std::string>& algorithms) {
   std::vector<std::pair<std::string, int>> counts;  // in the order of buckets
   for (const std::string& name : algorithms) {
-    const auto found = std::ranges::find(counts, name, &std::pair<std::string, int>::first);
-    found == counts.end() ? void(counts.emplace_back(name, 1)) : void(++found->second);
+    auto found = std::ranges::find(counts, name, &std::pair<std::string, int>::first);
+    if (found == counts.end()) found = counts.insert(found, {name, 0});
+    ++found->second;
   }
   std::string names;
   for (const auto& [name, count] : counts) {

@@ -19,7 +19,7 @@ namespace collbench {
 /// A key whose value is written as on a command line.
 struct TomlSetting {
   std::string key;
-  std::string value;  // a text without quotes; the items of a list joined
+  std::string value;  // a text without quotes; of a list, all its items
   int line = 0;
 };
 
@@ -49,8 +49,9 @@ class TomlTable {
   /// The tables in this one by name, in the order of their names: [link.a] and [link.b] in `link`.
   std::vector<std::pair<std::string, TomlTable>> named_tables() const;
 
-  /// All keys in the order of the file, but the tables that were asked for. Throws InvalidArgument
-  /// for other tables.
+  /// All keys in the order of the file, but the tables that were asked for. Items of a list are
+  /// joined by commas, those of the keys `by_semicolon` by semicolons. Throws InvalidArgument for
+  /// other tables.
   std::vector<TomlSetting> settings(std::span<const std::string_view> by_semicolon = {}) const;
 
   /// Throws InvalidArgument for the first key that was never asked for, with the nearest one.

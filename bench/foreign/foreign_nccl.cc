@@ -268,8 +268,7 @@ class NcclText {
     if (by_rows > 0 && !by_ratio_.fits_some_test_of(named.ranks)) {
       table_.notes.push_back(fmt::format(
           "{}: its lines name {} ranks, but busbw and algbw are those of an all-reduce of {}, "
-          "which "
-          "are taken; on how many nodes is not said then (nodes=2 behind the file's name)",
+          "which are taken; on how many nodes is not said then (nodes=2 behind the file's name)",
           file_, devices_.named(), by_rows));
       return {by_rows};
     }

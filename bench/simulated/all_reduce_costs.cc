@@ -41,8 +41,8 @@ Seconds AllReduceCosts::between(Bytes size) {
 }
 
 std::string AllReduceCosts::played(Bytes size) const {
+  if (plays_.empty()) return "";
   auto found = plays_.lower_bound(size);
-  if (found == plays_.end() && found == plays_.begin()) return "";
   if (found != plays_.begin()) {
     const auto below = std::prev(found);
     if (found == plays_.end() || size - below->first < found->first - size) found = below;

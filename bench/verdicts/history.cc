@@ -67,7 +67,7 @@ auto guarded(const std::string& path, Action action) {
     }
     const std::string text = fmt::format("history '{}': {}", path, error.what());
     if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT) throw InvalidArgument(text);
-    if (code == SQLITE_FULL || code == SQLITE_IOERR) throw Error(text);  // a full disk
+    if (code == SQLITE_FULL || code == SQLITE_IOERR) throw Error(text);  // a full or failing disk
     throw FileUnavailable(text);
   }
 }

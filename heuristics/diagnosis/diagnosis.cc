@@ -305,8 +305,7 @@ class Judge {
     if (found.sizes.back().verdict != "fast" || ratio < beyond) return;
     const std::string text = fmt::format(
         "the largest sizes are {:.1f} times as fast as {} should be: is it another machine, or "
-        "does "
-        "the table count other ranks or bytes?",
+        "does the table count other ranks or bytes?",
         ratio, found.machine);
     const bool is_far =
         sizes_.back() >= large && std::ssize(sizes_) >= last &&

@@ -132,6 +132,7 @@ class ProcessWorld final : public World {
       if (auto socket = listener.accept(callers.empty() ? Seconds{0.05} : Seconds{0.002})) {
         callers.push_back(std::move(*socket));
       }
+      // Not std::erase_if: has_spoken() takes over what it is asked about.
       for (auto caller = callers.begin(); caller != callers.end();) {
         caller = has_spoken(*caller) ? callers.erase(caller) : caller + 1;
       }
