@@ -14,6 +14,7 @@ namespace collbench {
 namespace {
 
 constexpr std::string_view time_metric = "nccl_collective_exec_time_microseconds{";
+constexpr std::int64_t most_in_unit = 1 << 16;
 
 std::string label_of(std::string_view labels, std::string_view name) {
   const std::string start = fmt::format("{}=\"", name);
@@ -31,7 +32,7 @@ std::int64_t bytes_of_range(const std::string& range) {
   const std::string from = range.substr(0, range.find('-'));
   const std::size_t unit = range.find_last_of("0123456789");
   const std::string units = unit == range.npos ? "" : range.substr(unit + 1);
-  const auto number = integer_in(from, 0, std::int64_t{1} << 30);
+  const auto number = integer_in(from, 0, most_in_unit);
   if (!number) return 0;
   const int shift = units == "KB" ? 10 : units == "MB" ? 20 : units == "GB" ? 30 : 0;
   return *number << shift;
@@ -77,7 +78,8 @@ class MetricsReader {
       record.algorithm = job_.word(choice.substr(0, split));
       record.protocol = job_.word(choice.substr(split + 1));
     }
-    record.sequence = bytes;
+    // A range of sizes has a mean for each way that NCCL went in it.
+    record.sequence = (bytes * 256 + record.algorithm) * 256 + record.protocol;
     job_.records.push_back(record);
   }
 

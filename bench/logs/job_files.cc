@@ -59,8 +59,10 @@ std::string unpacked(std::string_view gzip, const std::string& file, std::size_t
     stream.avail_out = piece;
     state = inflate(&stream, Z_NO_FLUSH);
     text.resize(old + piece - stream.avail_out);
-    // Logs that were appended to are several streams.
-    if (state == Z_STREAM_END && stream.avail_in > 0) state = inflateReset(&stream);
+    // Logs that were appended to are several streams; what pads the last one is none.
+    const bool another =
+        stream.avail_in >= 2 && stream.next_in[0] == 0x1f && stream.next_in[1] == 0x8b;
+    if (state == Z_STREAM_END && another) state = inflateReset(&stream);
   }
   inflateEnd(&stream);
   cut = state == Z_BUF_ERROR;

@@ -185,6 +185,8 @@ TEST(JobLogsTest, GzipIsUnpackedAndBounded) {
   bool cut = true;
   EXPECT_EQ(unpacked(one + one, "f", 100, cut), "abcabc");
   EXPECT_FALSE(cut);
+  EXPECT_EQ(unpacked(one + std::string(512, '\0'), "f", 100, cut), "abc");
+  EXPECT_FALSE(cut);
   EXPECT_EQ(unpacked(one.substr(0, 14), "f", 100, cut).substr(0, 2), "ab");
   EXPECT_TRUE(cut);
   EXPECT_THROW(unpacked(one, "f", 2, cut), InvalidArgument);

@@ -206,18 +206,22 @@ TEST(InspectorMetricsTest, TheProtocolIsTheLastWordOfTheChoice) {
   EXPECT_EQ(job.words[job.records[0].protocol], "simple");
 }
 
-TEST(InspectorMetricsTest, EachGpuHasAFileAndARankOfItsOwn) {
+TEST(InspectorMetricsTest, EachGpuHasAFileAndARankOfItsOwnAndEachWayAMean) {
   JobLog job;
   for (const int gpu : {0, 1}) {
-    read_log(fmt::format("nccl_collective_exec_time_microseconds{{node=\"a\",gpu=\"GPU{}\","
-                         "comm_name=\"w\",n_nodes=\"2\",nranks=\"16\","
-                         "collective=\"AllReduce\",message_size=\"25-26MB\"}} 81{}\n",
-                         gpu, gpu),
-             fmt::format("metrics_{}.prom", gpu), job);
+    std::string text;
+    for (const char* way : {"RING_SIMPLE", "NVLS_SIMPLE", "RING_LL128"}) {
+      text += fmt::format(
+          "nccl_collective_exec_time_microseconds{{node=\"a\",gpu=\"GPU{}\","
+          "comm_name=\"w\",n_nodes=\"2\",nranks=\"16\",algo_proto=\"{}\","
+          "collective=\"AllReduce\",message_size=\"25-26MB\"}} 81{}\n",
+          gpu, way, gpu);
+    }
+    read_log(text, fmt::format("metrics_{}.prom", gpu), job);
   }
   const std::vector<JobOperation> all = operations_of(job);
-  ASSERT_EQ(all.size(), 1U);
-  EXPECT_EQ(all[0].records.size(), 2U);
+  ASSERT_EQ(all.size(), 3U);
+  for (const JobOperation& each : all) EXPECT_EQ(each.records.size(), 2U);
   EXPECT_EQ(job.mixed, "");
 }
 
