@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "transports/cuda/driver.h"
 #include "transports/cuda/shared_library.h"
+#include "transports/nccl/nccl_types.h"
 
 namespace collbench {
 namespace {
@@ -117,6 +118,31 @@ TEST_F(NcclCommunicatorTest, AddsUpInEveryMode) {
     });
     EXPECT_THAT(errors, testing::Each("")) << spec;
   }
+}
+
+TEST_F(NcclCommunicatorTest, WhatIsRefusedLeavesNothingOpenForTheNextCall) {
+  for (const char* spec : {"nccl", "nccl:parts=4", "nccl:graph", "nccl:graph:parts=2"}) {
+    const auto errors = run(3, spec, [&](Communicator& communicator) {
+      const DeviceVector in(communicator, 1000, term(communicator.rank()));
+      const DeviceVector out(communicator, 1000, 0);
+      EXPECT_THROW(communicator.all_reduce(in.region(), out.region(), ReduceOp::avg), Unavailable);
+      EXPECT_THROW(communicator.estimate(in.region(), out.region(), ReduceOp::avg), Unavailable);
+      communicator.all_reduce(in.region(), out.region(), ReduceOp::sum);
+      EXPECT_TRUE(out.is(6)) << spec;
+    });
+    EXPECT_THAT(errors, testing::Each("")) << spec;
+  }
+  const auto errors = run(3, "nccl", [&](Communicator& communicator) {
+    const Collective scatter{CollectiveKind::reduce_scatter};
+    const DeviceVector in(communicator, 1000, term(communicator.rank()));  // shares are unequal
+    const Region all = in.region();
+    const std::int64_t first = share_start(communicator.rank(), 3, all.count);
+    const Region own = all.part(first, share_start(communicator.rank() + 1, 3, all.count) - first);
+    EXPECT_THROW(communicator.perform(scatter, all, own, ReduceOp::avg), Unavailable);
+    communicator.perform(scatter, all, own, ReduceOp::sum);
+    EXPECT_EQ(in.at(first), 6);
+  });
+  EXPECT_THAT(errors, testing::Each(""));
 }
 
 TEST_F(NcclCommunicatorTest, BroadcastsAndMeets) {

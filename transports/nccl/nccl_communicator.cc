@@ -1,7 +1,6 @@
 #include "transports/nccl/nccl_communicator.h"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <map>
 #include <set>
@@ -12,6 +11,7 @@
 
 #include "core/error.h"
 #include "transports/cuda/driver.h"
+#include "transports/nccl/nccl_types.h"
 
 namespace collbench {
 namespace {
@@ -84,6 +84,7 @@ class NcclBlackBox final : public Communicator {
 
   void all_reduce(Region in, Region out, ReduceOp op) override {
     require_alike(in, out);
+    require_operator(op, in.type);
     driver_.use(session_.options().device);
     if (in.count > 0) {
       require_device_memory(in);
@@ -114,6 +115,7 @@ class NcclBlackBox final : public Communicator {
     if (settings_.graph || settings_.parts > 1) {
       throw Unavailable("NCCL's graph and parts are for all-reduces only; leave them out");
     }
+    if (adds(collective.kind)) require_operator(op, in.type);
     const Whole whole = whole_of(collective, in, out);
     driver_.use(session_.options().device);
     if (whole.count == 0) return;
@@ -137,13 +139,12 @@ class NcclBlackBox final : public Communicator {
     if (!call_.group_simulate_end || settings_.nonblocking || in.count == 0) {
       return std::nullopt;
     }
+    require_operator(op, in.type);
     driver_.use(session_.options().device);
     NcclSimulation simulation;
     session_.call("ncclGroupSimulateEnd", [&] {
-      int result = call_.group_start();
-      if (result == nccl_success) result = give_parts(in, out, op);
-      const int ended = call_.group_simulate_end(&simulation);
-      return result == nccl_success ? ended : result;
+      return in_group([&] { return give_parts(in, out, op); },
+                      [&] { return call_.group_simulate_end(&simulation); });
     });
     if (!(simulation.estimated_us > 0)) return std::nullopt;
     return Forecast{Seconds{static_cast<double>(simulation.estimated_us) * 1e-6},
@@ -216,6 +217,20 @@ class NcclBlackBox final : public Communicator {
     blocks_->known.insert(region.data);
   }
 
+  // Before anything begins: a group or capture left open takes up all later calls of this thread.
+  void require_operator(ReduceOp op, DataType type) const {
+    nccl_type(type);
+    nccl_op(op, type, ranks());
+  }
+
+  template <typename Give, typename End>
+  int in_group(Give give, End end) {
+    int result = call_.group_start();
+    if (result == nccl_success) result = give();
+    const int ended = end();
+    return result == nccl_success ? ended : result;
+  }
+
   int give_parts(Region in, Region out, ReduceOp op) {
     const int type = nccl_type(in.type);
     const int operation = nccl_op(op, in.type, ranks());
@@ -238,10 +253,7 @@ class NcclBlackBox final : public Communicator {
                                 nccl_type(in.type), nccl_op(op, in.type, ranks()), session_.comm(),
                                 stream_);
       }
-      int result = call_.group_start();
-      if (result == nccl_success) result = give_parts(in, out, op);
-      const int ended = call_.group_end();
-      return result == nccl_success ? ended : result;
+      return in_group([&] { return give_parts(in, out, op); }, call_.group_end);
     });
   }
 
@@ -271,13 +283,15 @@ class NcclBlackBox final : public Communicator {
   // NCCL has shares of one size only, so that others are as many calls in one group.
   template <typename Give>
   int give_shares(Give give) {
-    int result = call_.group_start();
-    for (Rank root = 0; root < ranks() && result == nccl_success; ++root) {
-      const int given = give(root);
-      if (given != nccl_in_progress) result = given;
-    }
-    const int ended = call_.group_end();
-    return result == nccl_success ? ended : result;
+    const auto give_all = [&] {
+      int result = nccl_success;
+      for (Rank root = 0; root < ranks() && result == nccl_success; ++root) {
+        const int given = give(root);
+        if (given != nccl_in_progress) result = given;
+      }
+      return result;
+    };
+    return in_group(give_all, call_.group_end);
   }
   Region share_in(Region vector, Rank of) const {
     const std::int64_t first = share_start(of, ranks(), vector.count);
@@ -347,50 +361,6 @@ std::unique_ptr<Communicator> make_nccl_communicator(const NcclOptions& options)
   require(options.ranks >= 1 && options.rank >= 0 && options.rank < options.ranks,
           fmt::format("NCCL: rank {} of {} is out of range", options.rank, options.ranks));
   return std::make_unique<NcclBlackBox>(options);
-}
-
-int nccl_type(DataType type) {
-  switch (type) {
-    case DataType::f16:
-      return nccl_f16;
-    case DataType::bf16:
-      return nccl_bf16;
-    case DataType::f32:
-      return nccl_f32;
-    case DataType::f64:
-      return nccl_f64;
-    case DataType::i32:
-      return nccl_i32;
-    case DataType::i64:
-      return nccl_i64;
-    case DataType::u8:
-      return nccl_u8;
-  }
-  throw Unavailable(fmt::format("NCCL has no element type number {}", static_cast<int>(type)));
-}
-
-int nccl_op(ReduceOp op, DataType type, int ranks) {
-  const bool floating = type == DataType::f16 || type == DataType::bf16 || type == DataType::f32 ||
-                        type == DataType::f64;
-  if (op == ReduceOp::avg && floating && !std::has_single_bit(static_cast<unsigned>(ranks))) {
-    throw Unavailable(fmt::format(
-        "NCCL divides before it adds, so its avg of {} over {} ranks rounds every term; use sum, "
-        "or 2, 4, 8, ... ranks",
-        to_string(type), ranks));
-  }
-  switch (op) {
-    case ReduceOp::sum:
-      return nccl_sum;
-    case ReduceOp::prod:
-      return nccl_prod;
-    case ReduceOp::min:
-      return nccl_min;
-    case ReduceOp::max:
-      return nccl_max;
-    case ReduceOp::avg:
-      return nccl_avg;
-  }
-  throw Unavailable(fmt::format("NCCL has no operator number {}", static_cast<int>(op)));
 }
 
 }  // namespace collbench

@@ -18,8 +18,4 @@ namespace collbench {
 /// communicator is used no more, and may go after it.
 std::unique_ptr<Communicator> make_nccl_communicator(const NcclOptions& options);
 
-/// NCCL's numbers for a type and an operator. Throw Unavailable for those that it lacks.
-int nccl_type(DataType type);
-int nccl_op(ReduceOp op, DataType type, int ranks);
-
 }  // namespace collbench

@@ -162,9 +162,11 @@ bool NcclSession::given_up() const { return options_.cancelled && options_.cance
 void NcclSession::watch() {
   while (!closing_ && !aborted_) {
     std::this_thread::sleep_for(guard_interval);
-    const std::int64_t deadline = deadline_ns_;
+    std::int64_t deadline = deadline_ns_;
     if (deadline == 0) continue;
-    if (given_up() || nanoseconds(Clock::now()) > deadline) abort_once();
+    const bool is_over = given_up() || nanoseconds(Clock::now()) > deadline;
+    // A call that has just ended keeps its communicator.
+    if (is_over && deadline_ns_.compare_exchange_strong(deadline, 0)) abort_once();
   }
 }
 
@@ -225,8 +227,7 @@ void NcclSession::begin_call() {
 }
 
 void NcclSession::end_call(const char* name, int result) {
-  deadline_ns_ = 0;
-  if (aborted_) {
+  if (deadline_ns_.exchange(0) == 0) {
     fail(name, given_up() ? team_gave_up : late());
   }
   settle(name, result);
