@@ -19,6 +19,9 @@ namespace collbench::recvbuf {
 
 class RecvBufResponse;
 
+/// What fits in a message of 2^31 - 1 bytes beside what each piece and the message take themselves.
+inline constexpr std::int64_t most_bytes = (std::int64_t{1} << 31) - (std::int64_t{1} << 21);
+
 /// Fills `response` as the sender does.
 void encode(std::span<const std::byte> buffer, RecvBufResponse& response);
 

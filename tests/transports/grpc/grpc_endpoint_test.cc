@@ -5,6 +5,7 @@
 #include <future>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/transports/grpc/grpc_ranks.h"
@@ -18,6 +19,9 @@
 
 namespace collbench {
 namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
 
 class GrpcEndpointTest : public ::testing::TestWithParam<MakeGrpcEndpoint> {};
 
@@ -48,6 +52,16 @@ TEST_P(GrpcEndpointTest, EveryAlgorithmIsExact) {
       on_grpc_ranks(ranks, body, GetParam());
     }
   }
+}
+
+TEST(RecvBufEndpointTest, WhatNoProtocolBufferHoldsIsRefused) {
+  const auto body = [](std::unique_ptr<GrpcEndpoint> endpoint) {
+    std::byte never_read{};
+    const Region large{&never_read, std::int64_t{1} << 31, DataType::u8};
+    EXPECT_THAT([&] { endpoint->send(1 - endpoint->rank(), large); },
+                ThrowsMessage<InvalidArgument>(HasSubstr("--transport raw")));
+  };
+  on_grpc_ranks(2, body, make_tf_recvbuf_endpoint);
 }
 
 TEST_P(GrpcEndpointTest, EveryTypeAndOperatorIsExact) {
