@@ -131,6 +131,7 @@ TrainingPlan plan_of(const Settings& settings) {
   plan.state_sharding = parse_state_sharding(settings.text("sharding"));
   plan.sharding = parse_auto_shard(settings.text("autoshard"));
   plan.drop_remainder = settings.one_of("drop-remainder", {"on", "off"}) == "on";
+  plan.timeout = settings.duration("timeout");
   if (settings.text("save-every") != "epoch") plan.save_every = settings.count("save-every", 1);
   plan.central = settings.text("strategy") == "central-storage";
   plan.mean_before_sum = settings.text("strategy") == "tpu";

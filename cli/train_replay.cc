@@ -62,6 +62,7 @@ ReplayedWorkload replay_of(const Settings& settings, int workers) {
                                       settings.label("buckets")));
   plan.buckets = plan_buckets(rule, plan.tensors, size_of(plan.type), {});
   plan.steps = steps_of(settings);
+  plan.timeout = settings.duration("timeout");
   plan.overlap = !settings.flag("no-overlap");
   plan.sharding = parse_state_sharding(settings.text("sharding"));
   check(plan, workers);
@@ -133,7 +134,7 @@ void replay_here(const Settings& settings) {
   const ReplayedWorkload replay = replay_of(settings, workers);
   const WorldSpec spec = gradient_world(settings.text("algo"), usual_backend(), workers,
                                         usable_cores(), replay.plan.sharding);
-  const std::unique_ptr<World> world = start_world(spec, Seconds{60});
+  const std::unique_ptr<World> world = start_world(spec, replay.plan.timeout);
   report(settings, replay, collbench::replay(replay.plan, *world, spec));
 }
 

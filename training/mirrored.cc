@@ -90,7 +90,7 @@ std::vector<ReplicaReport> train_mirrored(World& world, const WorldSpec& spec,
       throw;
     }
   };
-  world.on_all(spec, Seconds{60}, {.run = train, .order = {}, .answer = {}});
+  world.on_all(spec, run.plan.timeout, {.run = train, .order = {}, .answer = {}});
   return reports;
 }
 
@@ -136,7 +136,7 @@ std::vector<ReplicaReport> train_mirrored(const TrainingPlan& given, int replica
                                   usable_cores(), plan.state_sharding);
   if (by_library) spec.algorithm = algorithm;
   spec.communicators = plan.central ? 2 : 1;
-  const std::unique_ptr<World> world = start_world(spec, Seconds{60});
+  const std::unique_ptr<World> world = start_world(spec, plan.timeout);
   return train_mirrored(*world, spec, plan, data, held_out, hooks);
 }
 

@@ -42,6 +42,7 @@ struct TrainingPlan {
   AutoShard sharding = AutoShard::automatic;  // of the data
   bool drop_remainder = true;
   std::int64_t save_every = 0;  // steps between checkpoints; 0: at the end of each epoch
+  Seconds timeout{60};          // a rank that is silent for so long counts as lost
   std::string data_digest;      // of the samples; "" where they are not compared
   std::string data_division;    // of the input pipeline; "" likewise
 };

@@ -211,7 +211,7 @@ std::vector<ReplicaReport> replay(const ReplayPlan& plan, World& world, const Wo
     reports[static_cast<std::size_t>(context.rank - own.first)] =
         replay_rank(plan, world.communicator(spec, context));
   };
-  world.on_all(spec, Seconds{60}, {.run = run, .order = {}, .answer = {}});
+  world.on_all(spec, plan.timeout, {.run = run, .order = {}, .answer = {}});
   return reports;
 }
 

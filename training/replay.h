@@ -23,6 +23,7 @@ struct ReplayPlan {
   int steps = 10;                 // after one to warm up, which is not reported
   bool overlap = true;
   StateSharding sharding = StateSharding::none;
+  Seconds timeout{60};  // a rank that is silent for so long counts as lost
 };
 
 /// Throws InvalidArgument for a type that is none of these, or that cannot hold the number of

@@ -1,6 +1,8 @@
 #include "training/replica.h"
 
 #include <algorithm>
+#include <chrono>
+#include <future>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -21,6 +23,8 @@
 
 namespace collbench {
 namespace {
+
+constexpr std::chrono::milliseconds between_meetings{200};  // while rank 0 writes a checkpoint
 
 /// The outcome of a step, over all ranks.
 struct StepOutcome {
@@ -160,28 +164,46 @@ class Replica final : private StepCompute {
   void save() {
     average_statistics();
     gather_state();
-    std::exception_ptr failure;
+    std::future<void> saved;
     if (communicator_.rank() == 0) {
       store(network_, state_);
       state_.buckets = tuned_ ? reducer_.buckets() : std::vector<Bucket>();
-      try {
-        hooks_.save(state_);
-      } catch (...) {
-        failure = std::current_exception();
+      saved = std::async(std::launch::async, hooks_.save, std::cref(state_));
+    }
+    await_saved(saved);
+    if (sharded_) sharded_->keep_shares();
+  }
+
+  /// Meets the other ranks again and again until rank 0 has written: a slow disk is no lost rank.
+  void await_saved(std::future<void>& saved) {
+    enum : std::int64_t { done, writing, failed };
+    std::vector<std::int64_t> state{writing};
+    while (state[0] == writing) {
+      std::exception_ptr failure;
+      state[0] = done;
+      if (saved.valid()) {
+        if (saved.wait_for(between_meetings) == std::future_status::timeout) {
+          state[0] = writing;
+        } else {
+          try {
+            saved.get();
+          } catch (...) {
+            failure = std::current_exception();
+            state[0] = failed;
+          }
+        }
       }
+      try {
+        reducer_.run([&] { all_reduce(communicator_, state, ReduceOp::max); });
+      } catch (const TransportError&) {
+        if (!failure) throw;  // the others may have received the reason and ended before this rank
+      }
+      if (failure) std::rethrow_exception(failure);
     }
-    std::vector<std::int64_t> failed{failure ? 1 : 0};
-    try {
-      reducer_.run([&] { all_reduce(communicator_, failed, ReduceOp::max); });
-    } catch (const TransportError&) {
-      if (!failure) throw;  // the others may have received the reason and ended before this rank
-    }
-    if (failure) std::rethrow_exception(failure);
-    if (failed[0] != 0) {
+    if (state[0] == failed) {
       throw TransportError(
           fmt::format("rank 0 could not save the state after step {}", state_.step));
     }
-    if (sharded_) sharded_->keep_shares();
   }
 
   /// Parameters and what the optimizer remembers, whole on rank 0 at least.

@@ -46,7 +46,8 @@ struct ReplicaHooks {
   std::function<bool()> stop_wanted;
   /// All ranks or none pass one. Called on rank 0 with the state to save, at the end of a step that
   /// plan.save_every names, of the last step, and of the step after which training stops; the
-  /// others wait. If it throws, all ranks throw.
+  /// others wait. If it throws, all ranks throw. Called on a thread of its own, since it may take
+  /// longer than ranks wait for each other.
   std::function<void(const TrainingState&)> save;
   const TrainingState* start = nullptr;  // where to go on; must outlive the call
   std::function<void(Rank)> on_thread;   // on the thread of each rank, before it starts any other

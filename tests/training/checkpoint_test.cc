@@ -1,9 +1,11 @@
 #include "training/checkpoint.h"
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -96,6 +98,21 @@ TEST_F(CheckpointTest, ASaveThatFailsEndsAllReplicasAndItsCauseIsTold) {
   const TrainingPlan plan = plan_for("sgd");
   EXPECT_THAT([&] { train_mirrored(plan, 4, "ring", data_for(plan.model, 60), {}, hooks); },
               ThrowsMessage<Unavailable>(HasSubstr("the disk is full")));
+}
+
+TEST_F(CheckpointTest, ASaveMayTakeLongerThanRanksWaitForEachOther) {
+  ReplicaHooks hooks;
+  int saved = 0;
+  hooks.save = [&](const TrainingState&) {
+    std::this_thread::sleep_for(std::chrono::seconds(3));
+    ++saved;
+  };
+  TrainingPlan plan = plan_for("sgd");
+  plan.timeout = Seconds{2};
+  plan.epochs = 1;
+  plan.save_every = 0;
+  train_mirrored(plan, 2, "ring", data_for(plan.model, 60), {}, hooks);
+  EXPECT_EQ(saved, 1);
 }
 
 TEST_F(CheckpointTest, TheLatestFileIsFoundAndOldOnesGo) {
