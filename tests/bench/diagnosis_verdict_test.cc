@@ -230,7 +230,7 @@ TEST(DiagnosisCasesTest, SocketsReachAFewGigabytesASecondOfEachAdapter) {
 
 TEST(DiagnosisCasesTest, OnNetworksOfOneSystemMoreIsHealthy) {
   const auto width = [](const std::string& machine) {
-    const Estimate& at = diagnose(case_on(machine, {16, 2})).sizes.front().expected;
+    const Estimate at = diagnose(case_on(machine, {16, 2})).sizes.front().expected;
     return at.high / at.low;
   };
   EXPECT_GT(width("cluster:2xdgx-a100,network=slingshot"), 1.2 * width("cluster:2xdgx-a100"));
