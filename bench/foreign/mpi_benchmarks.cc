@@ -113,7 +113,7 @@ class MpiBenchmarks {
     }
     if (is(1, "#processes") && is(2, "=") && words.size() > 3) {
       of_imb_.scale = {small_integer_in(words[3], 1).value_or(0)};
-      all_.back().title += fmt::format(", {} processes", words[3]);
+      if (!all_.empty()) all_.back().title += fmt::format(", {} processes", words[3]);
     }
     // Several groups that measure beside each other.
     if (line.find("groups of") != line.npos) is_of_groups_ = true;
@@ -200,6 +200,9 @@ class MpiBenchmarks {
   void read_row(const Words& words, const std::string& place) {
     require(columns_.count >= 2 || is_imb_,
             fmt::format("{}: a row before the heading '# Size  Avg Latency(us)'", place));
+    require(!all_.empty(),
+            fmt::format("{}: a row before a line that says of what, as '# Benchmarking Allreduce'",
+                        place));
     if (columns_.average < 0 || is_of_groups_) return;  // of bandwidths only
     const bool is_given_up = std::any_of(words.begin(), words.end(), [](std::string_view word) {
       return word.starts_with("time-out") || word.starts_with("int_overflow") ||

@@ -79,6 +79,13 @@ TEST(ImbTest, OtherBenchmarksAndSizesGivenUpAreLeftOutAndNamed) {
               HasSubstr("2 times of 'IMB Alltoall"));
 }
 
+TEST(ImbTest, WithoutItsTitleATableIsOfNothingThatIsKnown) {
+  for (const std::string above : {"", "# #processes = 4 \n"}) {
+    EXPECT_THAT(refusal_of_mpi_text(above + imb_heading + "8  1000  4.1  4.3  4.2\n"),
+                HasSubstr("a row before a line that says of what, as '# Benchmarking Allreduce'"));
+  }
+}
+
 TEST(ImbTest, GroupsThatMeasureBesideEachOtherAreNoTableOfOne) {
   const std::string text =
       "# Benchmarking Multi-Allreduce\n# ( 2 groups of 4 processes each running simultaneous )\n";
