@@ -9,6 +9,7 @@
 namespace collbench {
 namespace {
 
+constexpr int most_processes = 1 << 24;
 constexpr std::array<std::string_view, 7> launchers = {
     "mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", "srun", "aprun"};
 
@@ -35,7 +36,7 @@ struct Asked {
   int per_node = 0;
 
   void read(std::string_view option, std::string_view value, bool is_srun) {
-    const int count = small_integer_in(value, 1).value_or(0);
+    const int count = small_integer_in(value, 1, most_processes).value_or(0);
     if (is_one_of(option, {"-n", "-np", "--n", "--np", "--ntasks"})) ranks = count;
     if (is_one_of(option,
                   {"-ppn", "--ppn", "-perhost", "-npernode", "--npernode", "--ntasks-per-node"})) {
@@ -47,14 +48,15 @@ struct Asked {
     if (option == "--map-by" && value.starts_with("ppr:")) {
       const std::vector<std::string> parts = split_at(std::string(value), ':');
       if (parts.size() >= 3 && parts[2].starts_with("node")) {
-        per_node = small_integer_in(parts[1], 1).value_or(0);
+        per_node = small_integer_in(parts[1], 1, most_processes).value_or(0);
       }
     }
   }
 
   std::optional<Scale> scale() const {
     Scale scale{ranks, nodes};
-    if (ranks == 0) scale.ranks = nodes * per_node;
+    const std::int64_t on_nodes = std::int64_t{nodes} * per_node;
+    if (ranks == 0 && on_nodes <= most_processes) scale.ranks = static_cast<int>(on_nodes);
     if (scale.ranks == 0) return std::nullopt;
     if (nodes == 0 && per_node > 0) scale.nodes = (scale.ranks + per_node - 1) / per_node;
     if (scale.nodes > 0 && scale.ranks % scale.nodes != 0) scale.nodes = 0;

@@ -61,6 +61,8 @@ const std::map<std::string, std::vector<std::string>>& names() {
   return all;
 }
 
+constexpr int most_of_product = 1 << 30;
+
 /// "8" or a grid "2x2x2".
 int product(const std::string& text, const std::string& what, const std::string& place) {
   std::int64_t all = 1;
@@ -68,7 +70,8 @@ int product(const std::string& text, const std::string& what, const std::string&
   while (true) {
     const std::size_t x = rest.find('x');
     all *= table_integer(rest.substr(0, x), what, place);
-    require(all <= 1 << 30, fmt::format("{}: {} is '{}', which is too many", place, what, text));
+    require(all <= most_of_product,
+            fmt::format("{}: {} is '{}', which is too many", place, what, text));
     if (x == rest.npos) return static_cast<int>(all);
     rest.remove_prefix(x + 1);
   }
@@ -203,8 +206,11 @@ class CsvReader {
                  at_place(place_, [&] { return parse_grid_shape(cell(cells, "nodes")); }),
                  count("cores")};
     const int each = count("per_node");
-    if (row.scale.ranks == 0) row.scale.ranks = row.scale.nodes * each;
-    require(each == 0 || row.scale.nodes == 0 || row.scale.ranks == row.scale.nodes * each,
+    const std::int64_t on_nodes = std::int64_t{row.scale.nodes} * each;
+    if (row.scale.ranks == 0 && on_nodes <= most_of_product) {
+      row.scale.ranks = static_cast<int>(on_nodes);
+    }
+    require(on_nodes == 0 || row.scale.ranks == on_nodes,
             fmt::format("{}: {} ranks, but {} on each of {} nodes", place_, row.scale.ranks, each,
                         row.scale.nodes));
   }
@@ -269,7 +275,11 @@ class CsvReader {
     }
     read_scale(cells, row);
     // Its ranks are processes.
-    if (is_rccl_) row.scale.ranks *= std::max(1, row.gpus_per_process);
+    if (is_rccl_) {
+      const std::int64_t gpus = std::int64_t{row.scale.ranks} * std::max(1, row.gpus_per_process);
+      require(gpus <= most_of_product, fmt::format("{}: {} GPUs are too many", place_, gpus));
+      row.scale.ranks = static_cast<int>(gpus);
+    }
     read_method(cells, row);
     if (!read_collective(cells, row)) return;
     row.bytes = Bytes{table_integer(cell(cells, "bytes"), "the size", place_)};

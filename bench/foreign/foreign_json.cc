@@ -30,9 +30,18 @@ double number(const SortedJson& value, const std::string& what, const std::strin
   return table_number(fmt::format("{}", value.get<double>()), what, place);
 }
 
+/// Without its fraction.
+std::int64_t whole_number(const SortedJson& value, const std::string& what,
+                          const std::string& place, std::int64_t most) {
+  const double read = number(value, what, place);
+  require(read <= static_cast<double>(most),
+          fmt::format("{}: {} is {}; it must be at most {}", place, what, read, most));
+  return static_cast<std::int64_t>(read);
+}
+
 /// Type, operator and size. False for a size of 0, which is no measurement.
 bool read_vector(MeasuredTime& row, const SortedJson& entry, const std::string& place) {
-  row.bytes = Bytes{static_cast<std::int64_t>(number(entry.at("size"), "size", place))};
+  row.bytes = Bytes{whole_number(entry.at("size"), "size", place, std::int64_t{1} << 62)};
   read_names(row, entry.at("type").get<std::string>(), entry.at("redop").get<std::string>(), place);
   return row.bytes.count > 0;
 }
@@ -139,7 +148,8 @@ MeasuredTable read_nccl_json(std::string_view text, const std::string& file) {
     row.scale = read_devices(document, table);
     if (document.contains("config") && document["config"].contains("ngpus")) {
       const SortedJson& gpus = document["config"]["ngpus"];
-      row.gpus_per_process = std::max(1, static_cast<int>(number(gpus, "config.ngpus", file)));
+      row.gpus_per_process =
+          std::max(1, static_cast<int>(whole_number(gpus, "config.ngpus", file, 1 << 24)));
     }
     for (std::size_t i = 0; i < document.at("results").size(); ++i) {
       const SortedJson& entry = document["results"][i];
@@ -192,8 +202,8 @@ MeasuredTable read_google_benchmark(std::string_view text, const std::string& fi
                 : "no part of the name is a size; wanted is algorithm/library/workers:8/1048576"));
         continue;
       }
-      row.samples =
-          static_cast<int>(number(entry.value("iterations", SortedJson(0)), "iterations", place));
+      const SortedJson iterations = entry.value("iterations", SortedJson(0));
+      row.samples = static_cast<int>(std::min(number(iterations, "iterations", place), 1e9));
       table.times.push_back(timed(row, microseconds_of(entry, place), row.in_place, place));
     }
   });

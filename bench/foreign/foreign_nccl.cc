@@ -286,7 +286,8 @@ class NcclText {
       return scale.ranks >= 2 && by_ratio_.fits(2 * (scale.ranks - 1.0) / scale.ranks);
     };
     Scale scale = command_.scale().value_or(Scale{});
-    scale.ranks *= threads_ * row_.gpus_per_process;
+    const double ranks = 1.0 * scale.ranks * threads_ * row_.gpus_per_process;
+    scale.ranks = ranks <= highest_rank ? static_cast<int>(ranks) : 0;
     if (fits(scale)) {
       table_.notes.push_back(
           fmt::format("{}: {} ranks, by the command above it", file_, scale.ranks));

@@ -10,6 +10,8 @@
 namespace collbench {
 namespace {
 
+constexpr double most_by_ratio = 1 << 24;
+
 double last_digit(std::string_view number) {
   const std::size_t point = number.find('.');
   return point == number.npos ? 1 : std::pow(10, -static_cast<double>(number.size() - point - 1));
@@ -57,7 +59,7 @@ bool RanksByRatio::fits_some_test_of(int ranks) const {
 int RanksByRatio::ranks(bool surely) const {
   if (least_ > most_ || most_ >= 2 || least_ <= 0) return 0;
   const double first = std::ceil(2 / (2 - least_) - 1e-9);
-  const bool is_one = first == std::floor(2 / (2 - most_) + 1e-9);
+  const bool is_one = first == std::floor(2 / (2 - most_) + 1e-9) && first <= most_by_ratio;
   return is_one && first >= (surely ? 2 : 3) ? static_cast<int>(first) : 0;
 }
 

@@ -168,8 +168,11 @@ TEST(LaunchCommandTest, SaysWhatTheLauncherWasAskedFor) {
 }
 
 TEST(LaunchCommandTest, ALineWithoutABenchmarkOrNumbersSaysNothing) {
-  for (const char* line : {"mpirun -np 8 hostname", "osu_allreduce -n 8", "mpirun osu_allreduce",
-                           "mpirun -np x osu_allreduce", "srun -N", ""}) {
+  for (const char* line :
+       {"mpirun -np 8 hostname", "osu_allreduce -n 8", "mpirun osu_allreduce",
+        "mpirun -np x osu_allreduce", "srun -N", "", "mpirun -np 2147483647 -ppn 5 osu_allreduce",
+        // 641 x 6700417 is 2^32 + 1
+        "srun --nodes=10256 --ntasks-per-node=6700417 osu_allreduce"}) {
     BenchmarkCommand command;
     command.add(line);
     EXPECT_FALSE(command.scale().has_value()) << line;
@@ -194,6 +197,15 @@ TEST(LaunchCommandTest, TellsTheRanksOfAPastedTableOfNcclTests) {
                 .times.at(0)
                 .scale.ranks,
             4);
+  // 641 x 6700417 is 2^32 + 1.
+  const MeasuredTable too_many =
+      read_mpi_text("mpirun -np 16 all_reduce_perf\n# nThread 641 nGpus 6700417 minBytes 8\n" +
+                    columns + "1048576 262144 float sum -1 100.0 10.49 19.67 0\n");
+  EXPECT_THAT(too_many.notes, ElementsAre(HasSubstr("16 ranks, by busbw and algbw")));
+  // 2 - 2^-32, as of 2^33 ranks.
+  EXPECT_THROW(read_mpi_text(columns + "1048576 262144 float sum -1 100.0 1.000000000000000000000 "
+                                       "1.99999999976716935634613037109375 0\n"),
+               InvalidArgument);
 }
 
 TEST(NamedTimesTest, TablesOfImbAreToldApartByBenchmarkAndProcesses) {
