@@ -48,6 +48,9 @@ inline constexpr double unknown_time = std::numeric_limits<double>::quiet_NaN();
 
 enum class RecordState : std::uint8_t { completed, started, scheduled };
 
+/// Of one record: more than any job makes, and few enough to add up.
+constexpr std::int64_t most_logged_calls = std::int64_t{1} << 40;
+
 /// One collective as one rank saw it. Times are microseconds; `start_us` is on the clock of the
 /// process.
 struct LogRecord {

@@ -96,6 +96,7 @@ void sum_up(JobLog& job, const std::vector<JobOperation>& operations, const JobR
   std::vector<double> waits(count, 0);
   std::vector<std::int64_t> waited(count, 0);
   verdict.duration_us.assign(count, unknown_time);
+  double bytes = 0;
   const auto add = [](double& sum, double value) { sum = std::isnan(sum) ? value : sum + value; };
   for (const JobOperation& operation : operations) {
     if (operation.any().kind != verdict.kind) continue;
@@ -104,7 +105,7 @@ void sum_up(JobLog& job, const std::vector<JobOperation>& operations, const JobR
     const std::string_view format = job.communicators[communicator].format;
     if (!doubled.counts.contains(format)) {
       verdict.operations += operation.weight();
-      verdict.bytes += operation.weight() * operation.any().bytes;
+      bytes += weight * static_cast<double>(operation.any().bytes);
     }
     if (operation.last < 0 || doubled.times.contains(format)) continue;
     const bool split = tells_transfer(operation);
@@ -123,6 +124,8 @@ void sum_up(JobLog& job, const std::vector<JobOperation>& operations, const JobR
       waited[rank] += operation.weight();
     }
   }
+  constexpr double most_bytes = 1LL << 62;
+  verdict.bytes = static_cast<std::int64_t>(std::min(bytes, most_bytes));
   for (std::size_t r = 0; r < count; ++r) {
     verdict.mean_wait_us.push_back(waited[r] > 0 ? waits[r] / static_cast<double>(waited[r])
                                                  : unknown_time);

@@ -32,7 +32,7 @@ void take_row(const std::vector<std::string_view>& words, bool times, MpipReport
   if (words.size() < 7) return;
   const auto site = small_integer_in(words[1]);
   const auto rank = small_integer_in(words[2], 0, 1 << 20);
-  const auto count = integer_in(words[3], 1);
+  const auto count = integer_in(words[3], 1, most_logged_calls);
   const auto most = number_in(words[4], 0, 1e15);
   const auto mean = number_in(words[5], 0, 1e15);
   const auto least = number_in(words[6], 0, 1e15);

@@ -89,7 +89,7 @@ MeasuredRate measured_rate(const std::vector<SizeTransfers>& sizes, double facto
   const double simple = factor * static_cast<double>(largest.bytes) / largest.at(part) * 1e-3;
   const double most = 1.25 * simple;
   for (auto size = sizes.rbegin(); size != sizes.rend(); ++size) {
-    const bool usable = 2 * size->bytes <= largest.bytes && 8 * size->bytes >= least_bytes &&
+    const bool usable = size->bytes <= largest.bytes / 2 && size->bytes >= least_bytes / 8 &&
                         size->us.size() >= 2 && largest.us.size() >= 2;
     if (!usable) continue;
     const double us = largest.at(part) - size->at(part);

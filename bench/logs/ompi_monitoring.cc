@@ -29,7 +29,7 @@ void read_ompi_monitoring(std::string_view text, const std::string& file, JobLog
     if (words.size() < 7 || words[0] != "C") continue;
     const auto rank = small_integer_in(words[1], 0, 1 << 20);
     const auto bytes = integer_in(words[3]);
-    const auto messages = integer_in(words[5], 1);
+    const auto messages = integer_in(words[5], 1, most_logged_calls);
     if (!rank || !bytes || !messages) {
       ++job.left_out["lines of Open MPI's monitoring that are cut short"];
       continue;

@@ -266,5 +266,23 @@ TEST(MpipTest, CommunicatorsOfSeveralSizesAtOneSiteAreNotCompared) {
   EXPECT_THAT(verdict.lateness.unknown, HasSubstr("several communicators"));
 }
 
+TEST(MpipTest, BytesOfMoreCallsThanAnyJobMakesEndAtALimit) {
+  const auto job_of = [](std::int64_t calls) {
+    return job_logged(fmt::format(
+        "@ mpiP\n@ Version: 3.5.0\n@ MPI Task Assignment       : 0 a\n"
+        "@--- Callsite Time statistics (all, milliseconds): 1 ---\n"
+        "Allreduce            1    0  {0}    0.518    0.258    0.176  10.00  10.00\n"
+        "Allreduce            2    0  {0}    0.518    0.258    0.176  10.00  10.00\n"
+        "@--- Callsite Message Sent statistics (all, sent bytes) ---\n"
+        "Allreduce            1    0  {0}  4.194e+06  4.194e+06  4.194e+06  1.258e+08\n"
+        "Allreduce            2    0  {0}  4.194e+06  4.194e+06  4.194e+06  1.258e+08\n",
+        calls));
+  };
+  JobLog most = job_of(most_logged_calls);
+  EXPECT_EQ(judge_job(most, {}).operations, 2 * most_logged_calls);
+  EXPECT_EQ(judge_job(most, {}).bytes, std::int64_t{1} << 62);
+  EXPECT_THAT(job_of(most_logged_calls + 1).records, IsEmpty());
+}
+
 }  // namespace
 }  // namespace collbench
