@@ -200,6 +200,7 @@ class FlightReader {
     if (made.members.empty()) {
       made.members = members;
       made.id = "group " + printable(name);
+      made.may_go_on = true;  // dumps may be asked for while the job runs
       if (!description.empty()) made.name = printable(description);
     }
     const auto at = std::find(members.begin(), members.end(), rank_);

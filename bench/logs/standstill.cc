@@ -366,6 +366,10 @@ Standstill standstill_of(const JobLog& job, const JobRanks& ranks) {
   std::sort(found.missing.begin(), found.missing.end());
   for (const int rank : found.missing) elsewhere.erase(rank);
   found.missing_elsewhere.assign(elsewhere.begin(), elsewhere.end());
+  // What differs between ranks, and what the job said when it ended, is no matter of time.
+  if (!found.mismatches.empty() || !job.ended.empty() || !job.missing_ranks.empty()) {
+    found.may_go_on = false;
+  }
   return found;
 }
 

@@ -93,6 +93,18 @@ TEST(StandstillOfDumpsTest, OnlyWhereAllHaveStartedTheNetworkOrAKernelHangs) {
   EXPECT_THAT(said_of(dumped({in, in, in, in})).seen, HasSubstr("the network or a kernel hangs"));
 }
 
+// A dump is written when a collective times out, or when it is asked for.
+TEST(StandstillOfDumpsTest, WhatMayBeADumpOfARunningJobIsSaidToBe) {
+  const std::string in = dump_with("started");
+  const JobLog running = dumped({in, in, in, in});
+  EXPECT_THAT(said_of(running).line, HasSubstr("if the job did not go on where its log ends"));
+  JobLog ended = running;
+  ended.ended = "with exit code 1";
+  EXPECT_THAT(said_of(ended).line, Not(HasSubstr("if the job did not go on")));
+  const JobLog differs = dumped({in, in, dump_with("started", "_all_gather_base"), in});
+  EXPECT_THAT(said_of(differs).line, Not(HasSubstr("if the job did not go on")));
+}
+
 TEST(StandstillOfDumpsTest, OfARankWithoutADumpItCannotBeToldWhetherItIsThere) {
   const std::string in = dump_with("started");
   const Said said = said_of(dumped({in, in, in}));
