@@ -61,6 +61,56 @@ void find_other_run(JobLog& job, const auto& same) {
   }
 }
 
+/// The communicators of each process, whose records are sorted by them.
+std::vector<std::vector<int>> communicators_of(const JobLog& job) {
+  std::vector<std::vector<int>> used(job.processes.size());
+  for (const LogRecord& record : job.records) {
+    if (record.process < 0) continue;
+    std::vector<int>& own = used[static_cast<std::size_t>(record.process)];
+    if (own.empty() || own.back() != record.communicator) own.push_back(record.communicator);
+  }
+  return used;
+}
+
+/// Of which files of one run never have communicators of their own for the same rank.
+bool has_a_file_a_rank(std::string_view format) {
+  return format.starts_with("Flight Recorder") || format == "Kineto" || format == "MPI profile" ||
+         format == "liballprof";
+}
+/// Of which a run has one file.
+bool has_a_file_a_run(std::string_view format) {
+  return format == "mpiP" || format == "Horovod timeline";
+}
+
+/// Runs of different sizes have communicators of their own, which would be taken for groups of one
+/// job.
+std::string runs_without_common_communicators(const JobLog& job) {
+  const std::vector<std::vector<int>> used = communicators_of(job);
+  std::map<std::pair<std::string_view, int>, std::size_t> process_of;  // by format and rank
+  for (std::size_t p = 0; p < used.size(); ++p) {
+    if (used[p].empty()) continue;
+    const auto one = [&](std::size_t i) -> const JobCommunicator& {
+      return job.communicators[static_cast<std::size_t>(used[p][i])];
+    };
+    const std::string_view format = one(0).format;
+    if (has_a_file_a_run(format) && used[p].size() > 1) {
+      return fmt::format("{} is one of {} ranks of {} and one of {} of {}", job.processes[p].name,
+                         one(0).ranks, one(0).id, one(1).ranks, one(1).id);
+    }
+    const int rank = job.processes[p].rank;
+    if (!has_a_file_a_rank(format) || rank < 0) continue;
+    const auto [known, is_new] = process_of.try_emplace({format, rank}, p);
+    const std::vector<int>& other = used[known->second];
+    if (is_new || std::find_first_of(used[p].begin(), used[p].end(), other.begin(), other.end()) !=
+                      used[p].end()) {
+      continue;
+    }
+    return fmt::format("{} and {} are both rank {}, and have no communicator in common",
+                       job.processes[known->second].name, job.processes[p].name, rank);
+  }
+  return {};
+}
+
 /// Keeps the first of several records of one rank.
 void drop_repeated(JobLog& job) {
   const auto same = [](const LogRecord& a, const LogRecord& b) {
@@ -68,6 +118,9 @@ void drop_repeated(JobLog& job) {
   };
   std::vector<LogRecord>& records = job.records;
   find_other_run(job, same);
+  if (const std::string both = runs_without_common_communicators(job); !both.empty()) {
+    job.mixed = fmt::format("logs of several runs are here: {}; name the logs of one run", both);
+  }
   const auto end = std::unique(records.begin(), records.end(), same);
   if (end == records.end()) return;
   job.left_out["records that repeat a sequence number of their rank"] += records.end() - end;

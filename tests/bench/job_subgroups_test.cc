@@ -208,6 +208,21 @@ TEST(JobSubgroupsTest, TwoRunsOfTheSameProcessesAreSeveralRuns) {
   EXPECT_EQ(copied.verdict().late(), 2) << "the same file twice";
 }
 
+TEST(JobSubgroupsTest, TwoReportsOfWholeRunsAreSeveralRuns) {
+  for (const std::string_view format : {"mpiP", "Horovod timeline", "Inspector"}) {
+    GroupedJob job;
+    job.operate("first", {0, 1, 2, 3}, 500, late(2, 3000));
+    job.operate("second", {0, 1, 2}, 500, late(2, 3000));
+    for (JobCommunicator& one : job.log.communicators) one.format = format;
+    const Lateness found = job.verdict().lateness;
+    if (format == "Inspector") {
+      EXPECT_THAT(found.late, ElementsAre(2)) << "of groups";
+    } else {
+      EXPECT_THAT(found.unknown, HasSubstr("one of 4 ranks of first and one of 3 of second"));
+    }
+  }
+}
+
 TEST(JobSubgroupsTest, AMeanDoesNotSayHowOften) {
   GroupedJob job;
   job.operate("world", {0, 1, 2, 3}, 500, late(2, 3000), 1);

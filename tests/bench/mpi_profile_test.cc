@@ -233,6 +233,22 @@ TEST(MpiProfileTest, TwoRunsInOneFolderAreNotJudgedTogether) {
   EXPECT_TRUE(verdict.is_healthy()) << "nothing is said";
 }
 
+TEST(MpiProfileTest, RunsOfDifferentSizesInOneFolderAreNotGroupsOfOneJob) {
+  std::vector<Profile> profiles = late_rank();
+  for (int rank = 0; rank < 2; ++rank) {
+    Profile& other = profiles.emplace_back(late_rank()[static_cast<std::size_t>(rank)]);
+    other.header.pid += 100;
+    other.header.ranks = other.world.ranks = 2;
+    other.world.id = 78;
+  }
+  JobLog job = job_of(profiles);
+  const JobVerdict verdict = judge_job(job, {Bandwidth{1e9}, ""});
+  EXPECT_EQ(verdict.late(), std::nullopt);
+  EXPECT_THAT(
+      verdict.lateness.unknown,
+      HasSubstr("node1 pid 100 and node1 pid 200 are both rank 0, and have no communicator"));
+}
+
 TEST(MpiProfileTest, ClocksOfOtherHostsAreMovedAlongTheLineOfBothMeasurements) {
   Profile profile(1);
   profile.header.clocks = {{{0, 5'000'000, 1000}, {1'000'000'000, 6'000'000, 1000}}};
