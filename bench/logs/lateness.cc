@@ -318,13 +318,23 @@ void judge_long_waits(const JobWaits& job, Lateness& found) {
   }
 }
 
+/// Where the log says how long ranks were at their own work, it does not for what was before the
+/// first collective: nobody is known to be to blame there.
+void leave_unknown_work_out(std::vector<JobOperation>& operations) {
+  const auto has_own = [](const JobOperation& one) { return !std::isnan(one.last_own_us); };
+  if (std::none_of(operations.begin(), operations.end(), has_own)) return;
+  std::erase_if(operations, [&](const JobOperation& one) {
+    return !std::isnan(one.last_start_us) && !has_own(one);
+  });
+}
+
 }  // namespace
 
 Lateness lateness_of(const JobLog& log, const std::vector<JobOperation>& operations,
                      const JobRanks& ranks, const NetworkVerdict& network) {
   std::string slow_start;
-  const std::vector<JobOperation> compared =
-      without_slow_starts(log, operations, ranks, slow_start);
+  std::vector<JobOperation> compared = without_slow_starts(log, operations, ranks, slow_start);
+  leave_unknown_work_out(compared);
   const JobWaits job = waits_of_job(log, compared, ranks, network);
   Lateness found = late_together(job, compared);
   const bool is_open = found.late.empty() && (found.unknown.empty() || found.may_be_slow_link);

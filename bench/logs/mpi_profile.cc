@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <map>
 #include <span>
 
 #include <fmt/format.h>
@@ -142,17 +144,35 @@ class ProfileReader {
     record.elements = elements_of(call);
     record.start_us = static_cast<double>(call.start_ns) * 1e-3 + behind_us(header_, call.start_ns);
     not_own_us_ += call.not_own_us;
+    double own = own_us_;
     if (last_end_ns_ > 0) {
-      const auto all = static_cast<float>(call.start_ns - last_end_ns_) * 1e-3F;
-      record.own_us = std::max(0.0F, all - static_cast<float>(not_own_us_));
+      const auto since = static_cast<double>(call.start_ns - last_end_ns_) * 1e-3;
+      own += std::max(0.0, since - static_cast<double>(not_own_us_));
+      record.own_us = static_cast<float>(own - met_at(call.communicator));
     }
     if (call.duration_ns > 0) {
+      if (waits_for_all(record.kind)) meet(call.communicator, own);
       last_end_ns_ = call.start_ns + call.duration_ns;
+      own_us_ = own;
       not_own_us_ = 0;
       record.duration_us = static_cast<double>(call.duration_ns) * 1e-3;
     } else if (call.non_blocking == 0) {
       record.state = RecordState::started;
     }
+  }
+
+  /// The own work up to when this process last met all others of a communicator, there or in one of
+  /// all processes; where it has not, up to its last call.
+  double met_at(std::uint32_t communicator) const {
+    const auto met = met_us_.find(communicator);
+    const double latest = std::fmax(met == met_us_.end() ? unknown_time : met->second, all_met_us_);
+    return std::isnan(latest) ? own_us_ : latest;
+  }
+  void meet(std::uint32_t communicator, double own) {
+    const bool is_of_all =
+        job_.communicators[static_cast<std::size_t>(communicators_[communicator])].ranks ==
+        header_.ranks;
+    (is_of_all ? all_met_us_ : met_us_[communicator]) = own;
   }
 
   /// "float sum" of MPI_FLOAT and MPI_SUM.
@@ -185,9 +205,12 @@ class ProfileReader {
   JobLog& job_;
   ProfileHeader header_;
   int process_ = -1;
-  std::int64_t last_end_ns_ = 0;    // of the blocking call before
-  std::int64_t not_own_us_ = 0;     // since then
-  std::vector<int> communicators_;  // of the job, by index in the file; -1: damaged
+  std::int64_t last_end_ns_ = 0;            // of the blocking call before
+  std::int64_t not_own_us_ = 0;             // since then
+  double own_us_ = 0;                       // all own work until then
+  double all_met_us_ = unknown_time;        // that until all processes met last
+  std::map<std::uint32_t, double> met_us_;  // and those of a communicator
+  std::vector<int> communicators_;          // of the job, by index in the file; -1: damaged
   std::vector<int> ranks_;
 };
 
