@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "bench/logs/hidden_sends.h"
 #include "bench/logs/job_waits.h"
 #include "bench/logs/lateness_chance.h"
 #include "bench/logs/lateness_tally.h"
@@ -105,17 +106,6 @@ std::vector<int> late_group(const JobWaits& job, const std::vector<JobOperation>
   return kept.empty() ? group : kept;
 }
 
-/// Whether ranks wait for single others as well, where no log says how long each was at its own
-/// work.
-bool may_be_held_up(const JobWaits& job, const std::vector<JobOperation>& operations) {
-  const bool has_sends =
-      job.log.has_sends || std::any_of(operations.begin(), operations.end(), [](const auto& one) {
-        return one.any().kind == LoggedKind::point_to_point;
-      });
-  return has_sends && std::all_of(operations.begin(), operations.end(),
-                                  [](const auto& one) { return std::isnan(one.last_own_us); });
-}
-
 /// Why `group` may not be late after all; empty: it is.
 std::string doubt_of(const JobWaits& job, const std::vector<JobOperation>& operations,
                      const LatenessTally& tally, const Visits& visits,
@@ -149,13 +139,6 @@ std::string doubt_of(const JobWaits& job, const std::vector<JobOperation>& opera
   if (!all_are_heard(job.log, operations, job.ranks) && !job.is_at_full_speed()) {
     return fmt::format(
         "rank {} is last of those whose logs are here, but one that is missing may be later",
-        fmt::join(group, ", "));
-  }
-  if (may_be_held_up(job, job.operations)) {
-    return fmt::format(
-        "rank {} comes last, but ranks also wait for single others in sends and receives, which "
-        "are not compared: the first stage of a pipeline ends a step last, and a late rank holds "
-        "up those that it sends to",
         fmt::join(group, ", "));
   }
   if (found.blamed >= fewest_operations) return {};
@@ -341,6 +324,10 @@ Lateness lateness_of(const JobLog& log, const std::vector<JobOperation>& operati
   if (is_open) judge_apart(job, found);
   judge_long_waits(job, found);
   if (found.spread) doubt_spread(job, found);
+  if (std::string doubt = doubt_of_sends(job, found.late); !doubt.empty()) {
+    found.unknown = std::move(doubt);
+    found.late.clear();
+  }
   if (found.late.size() > 1) found.host = ranks.host_of(found.late);
   found.slow_start = slow_start;
   return found;
