@@ -62,7 +62,8 @@ struct LogRecord {
   std::uint8_t algorithm = 0;  // of JobLog::words; 0: not said
   std::uint8_t protocol = 0;
   std::uint8_t elements = 0;  // "float sum": their type, and the operator of a reduction
-  /// At its own work before: since its last collective, without what it had no processor for.
+  /// At its own work before: since all of the communicator last met, or its last collective if they
+  /// had not; without what it had no processor for.
   float own_us = std::numeric_limits<float>::quiet_NaN();
   std::int64_t sequence = 0;  // equal on all ranks for (communicator, kind)
   std::int64_t bytes = 0;
