@@ -35,6 +35,9 @@ std::string_view to_string(DataType type) {
   return type_rows[static_cast<std::size_t>(type)].names[0];
 }
 std::string_view to_string(ReduceOp op) { return op_names[static_cast<std::size_t>(op)]; }
+std::string to_string(TypedOp what) {
+  return std::string(to_string(what.op)) + " of " + std::string(to_string(what.type));
+}
 std::span<const DataType> all_data_types() { return types; }
 std::span<const ReduceOp> all_reduce_ops() { return ops; }
 

@@ -15,6 +15,12 @@ enum class DataType : std::uint8_t { f16, bf16, f32, f64, i32, i64, u8 };
 /// 1/ranks for floating point (in f32 for f16, bf16, f32) and truncates toward zero for integers.
 enum class ReduceOp : std::uint8_t { sum, prod, min, max, avg };
 
+/// What is done to elements: kernels and switches have not every operator of every type.
+struct TypedOp {
+  DataType type = DataType::f32;
+  ReduceOp op = ReduceOp::sum;
+};
+
 /// Bytes of one element.
 constexpr int size_of(DataType type) {
   switch (type) {
@@ -34,6 +40,8 @@ constexpr int size_of(DataType type) {
 }
 std::string_view to_string(DataType type);
 std::string_view to_string(ReduceOp op);
+/// "max of f32".
+std::string to_string(TypedOp what);
 std::span<const DataType> all_data_types();
 std::span<const ReduceOp> all_reduce_ops();
 

@@ -191,13 +191,14 @@ std::size_t fastest_rung(std::span<const Prediction> ladder) {
   return static_cast<std::size_t>(least - ladder.begin());
 }
 
-Prediction predict_in_network(const Machine& machine, int ranks, Bytes size) {
+Prediction predict_in_network(const Machine& machine, int ranks, Bytes size, TypedOp what) {
   const std::string& name = machine.topology.name();
   require(machine.costs.in_network.has_value(), fmt::format("{} has no switches that add", name));
   const InNetwork& adding = *machine.costs.in_network;
   require(adding.max_ranks == 0 || ranks <= adding.max_ranks,
           fmt::format("{} of {} adds for at most {} ranks, not {}", adding.name, name,
                       adding.max_ranks, ranks));
+  require(adding.adds(what), fmt::format("{} has no {}", adding.name, to_string(what)));
   Prediction sum;
   sum.latency = adding.latency;
   sum.bandwidth = size / adding.rate_of(ranks);

@@ -78,8 +78,8 @@ std::vector<Prediction> predict_ladder(const Schedule& schedule, const Machine& 
 /// The number of the one that takes least, the first of equal ones. Requires one.
 std::size_t fastest_rung(std::span<const Prediction> ladder);
 
-/// By switches that add: latency + bytes / rate. Throws InvalidArgument if the machine has none or
-/// their domain is smaller than `ranks`.
-Prediction predict_in_network(const Machine& machine, int ranks, Bytes size);
+/// By switches that add: latency + bytes / rate. Throws InvalidArgument if the machine has none,
+/// their domain is smaller than `ranks`, or they cannot do that to such elements.
+Prediction predict_in_network(const Machine& machine, int ranks, Bytes size, TypedOp what = {});
 
 }  // namespace collbench

@@ -39,6 +39,23 @@ Bandwidth InNetwork::rate_of(int ranks) const {
   return {rate.bytes_per_second * others_share(max_ranks) / others_share(ranks)};
 }
 
+bool InNetwork::adds(TypedOp what) const {
+  if (what.op == ReduceOp::avg) what.op = ReduceOp::sum;
+  return name == "nvls" ? nvls_adds(what) : name != "sharp" || sharp_adds(what);
+}
+
+// Source: NVIDIA NCCL 2.28.9, src/include/device.h:544, ncclNvlsSupported().
+bool nvls_adds(TypedOp what) {
+  if (what.type == DataType::u8) return false;
+  const bool is_wide_float = what.type == DataType::f32 || what.type == DataType::f64;
+  const bool is_extreme = what.op == ReduceOp::min || what.op == ReduceOp::max;
+  return what.op == ReduceOp::sum || (is_extreme && !is_wide_float);
+}
+
+// Source: Mellanox/nccl-rdma-sharp-plugins 2f5ac02, src/sharp_plugin.c, opConvert(); NVIDIA NCCL
+// 2.28.9, src/enqueue.cc:1757, asks for a sum where it averages.
+bool sharp_adds(TypedOp what) { return what.op != ReduceOp::prod; }
+
 bool has_message_gaps(const Costs& costs, const Protocol* protocol) {
   return !costs.message_gap.empty() || (protocol != nullptr && !protocol->message_gap.empty());
 }

@@ -21,6 +21,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/data_type.h"
 #include "core/units.h"
 #include "topologies/gpus.h"
 #include "topologies/topology.h"
@@ -55,7 +56,14 @@ struct InNetwork {
   /// Where `ranks` of the domain add. NVLS has the same bus bandwidth for any number of them: the
   /// share of the vector that is a rank's own does not count.
   Bandwidth rate_of(int ranks) const;
+  /// Whether its switches can, an average as a sum; those with another name can all.
+  bool adds(TypedOp what) const;
 };
+/// What NVLink's switches add: sums of all types but bytes, the least and the largest of integers
+/// and of 16-bit floating point.
+bool nvls_adds(TypedOp what);
+/// What InfiniBand's do: all but products.
+bool sharp_adds(TypedOp what);
 
 struct Costs {
   std::vector<LatencyStep> message_latency;  // empty: none beyond the links

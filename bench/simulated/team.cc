@@ -302,8 +302,9 @@ std::optional<Measurement> CaseBinder::measure_modelled(const Case& point, std::
   require(point.collective == CollectiveKind::all_reduce,
           fmt::format("{}: switches add whole vectors; it has no {}", point.algorithm,
                       to_string(point.collective)));
-  Measurement measured = modelled(predict_in_network(machine, point.workers, point.bytes).time(),
-                                  fmt::format("{} (switches add)", point.algorithm),
+  const Prediction added =
+      predict_in_network(machine, point.workers, point.bytes, {point.type, point.op});
+  Measurement measured = modelled(added.time(), fmt::format("{} (switches add)", point.algorithm),
                                   "what switches add is not a schedule of messages");
   measured.exact->rounds = 1;
   return measured;

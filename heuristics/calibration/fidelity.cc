@@ -94,7 +94,8 @@ HeldOut by_schedule(const RowPlace& place, const MeasuredTime& row) {
 }  // namespace
 
 LibraryQuestion library_question(const MeasuredTime& row) {
-  LibraryQuestion question{.bytes = row.bytes, .gpus_per_process = row.gpus_per_process};
+  LibraryQuestion question{
+      .bytes = row.bytes, .what = {row.type, row.op}, .gpus_per_process = row.gpus_per_process};
   const auto no_such = [&](const std::string& name) {
     return fmt::format(
         "NCCL has no '{}'; it has ring, tree, nvls, nvls_tree, collnet_direct and "

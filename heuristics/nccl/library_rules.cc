@@ -14,22 +14,23 @@ namespace {
 /// Sizes must fill whole loops of a kernel's chunks.
 struct PairsKernel {
   std::int64_t most;  // bytes
-  std::int64_t loop;  // bytes of 4-byte elements
+  std::int64_t loop;  // elements
   NcclProtocol protocol;
   int channels;
 };
 /// Source: ROCm/rccl 0cbce2a7, tools/msccl-algorithms/allreduce-allpairs-8n-*-op.xml
-/// (nchunksperloop 256 and 512, minBytes, maxBytes) and src/misc/msccl/msccl_lifecycle.cc:333.
-constexpr PairsKernel pairs_kernels[] = {{65536, 4 * 256, NcclProtocol::ll, 4},
-                                         {524287, 4 * 512, NcclProtocol::ll, 8},
-                                         {16777216, 4 * 512, NcclProtocol::simple, 8}};
+/// (nchunksperloop 256 and 512, minBytes, maxBytes) and src/misc/msccl/msccl_lifecycle.cc:305-333.
+constexpr PairsKernel pairs_kernels[] = {{65536, 256, NcclProtocol::ll, 4},
+                                         {524287, 512, NcclProtocol::ll, 8},
+                                         {16777216, 512, NcclProtocol::simple, 8}};
 
-std::optional<SettledPlay> between_all_pairs(const NcclInputs& inputs, std::int64_t bytes) {
+std::optional<SettledPlay> between_all_pairs(const NcclInputs& inputs, std::int64_t bytes,
+                                             TypedOp what) {
   constexpr int ranks = 8;
-  if (inputs.nodes != 1 || inputs.ranks != ranks) return {};
+  if (inputs.nodes != 1 || inputs.ranks != ranks || what.op == ReduceOp::avg) return {};
   for (const PairsKernel& kernel : pairs_kernels) {
     if (bytes > kernel.most) continue;
-    if (bytes == 0 || bytes % kernel.loop != 0) return {};
+    if (bytes == 0 || bytes % (kernel.loop * size_of(what.type)) != 0) return {};
     return SettledPlay{NcclAlgorithm::all_pairs, kernel.protocol, kernel.channels};
   }
   return {};
@@ -146,8 +147,8 @@ constexpr RuleRow rules[] = {{"hopper", "efa-v2", regions_of_p5},
 
 bool is_rccl(const NcclInputs& inputs) { return inputs.hardware.gpu.name == "mi300x"; }
 
-std::optional<SettledPlay> settled_play(const NcclInputs& inputs, Bytes bytes) {
-  if (is_rccl(inputs)) return between_all_pairs(inputs, bytes.count);
+std::optional<SettledPlay> settled_play(const NcclInputs& inputs, Bytes bytes, TypedOp what) {
+  if (is_rccl(inputs)) return between_all_pairs(inputs, bytes.count, what);
   const NcclHardware& has = inputs.hardware;
   if (inputs.nodes == 1 || inputs.ranks != 8 * inputs.nodes) return {};
   for (const RuleRow& rule : rules) {

@@ -20,8 +20,8 @@ struct SettledPlay {
   int channels = 0;  // 0: as many as the library counts for the size
 };
 
-/// None where the costs decide. RCCL's kernels are of vectors of 4-byte elements, out of place, on
-/// 8 GPUs of one node; AWS's regions of 8 GPUs a node.
-std::optional<SettledPlay> settled_play(const NcclInputs& inputs, Bytes bytes);
+/// None where the costs decide. RCCL's kernels are taken as out of place, on 8 GPUs of one node,
+/// and never average; AWS's regions are of 8 GPUs a node.
+std::optional<SettledPlay> settled_play(const NcclInputs& inputs, Bytes bytes, TypedOp what = {});
 
 }  // namespace collbench

@@ -71,6 +71,7 @@ struct LibraryConstants {
 /// What is asked of the library: its own choice unless one is named.
 struct LibraryQuestion {
   Bytes bytes;
+  TypedOp what{};
   int gpus_per_process = 1;                  // `-g` of nccl-tests
   std::optional<NcclAlgorithm> algorithm{};  // none: what the tuner takes
   std::optional<NcclProtocol> protocol{};

@@ -37,8 +37,10 @@ bool is_collnet(NcclAlgorithm a) {
 
 class Tuner {
  public:
-  explicit Tuner(const NcclInputs& inputs)
+  Tuner(const NcclInputs& inputs, TypedOp what)
       : in_(inputs),
+        has_nvls_(nvls_adds(what)),
+        has_collnet_(inputs.collnet && sharp_adds(what)),
         per_node_(inputs.ranks / inputs.nodes),
         chip_(inputs.compute_capability >= 100  ? 3
               : inputs.compute_capability >= 90 ? 2
@@ -87,10 +89,11 @@ class Tuner {
     const NcclGraph& g = graph(a);
     if (a == NcclAlgorithm::pat || g.channels < 1) return false;
     if ((is_collnet(a) || is_nvls(a)) && p != NcclProtocol::simple) return false;
-    if (is_collnet(a) && (!in_.collnet || in_.nodes == 1 || per_node_ > 8)) return false;
+    if (is_nvls(a) && !has_nvls_) return false;
+    if (is_collnet(a) && (!has_collnet_ || in_.nodes == 1 || per_node_ > 8)) return false;
     if (a == NcclAlgorithm::collnet_direct && !in_.nvswitch) return false;
     if (a == NcclAlgorithm::nvls_tree && in_.nodes == 1) return false;
-    if (a == NcclAlgorithm::nvls && in_.nodes > 1 && !in_.collnet) return false;
+    if (a == NcclAlgorithm::nvls && in_.nodes > 1 && !has_collnet_) return false;
     if (is_nvls(a) && g.channels < 2) return false;
     if (p != NcclProtocol::ll128) return true;
     const NcclPath farthest = in_.compute_capability >= 90 ? NcclPath::pxn : NcclPath::pxb;
@@ -209,6 +212,8 @@ class Tuner {
   }
 
   const NcclInputs& in_;
+  bool has_nvls_;     // the operator of the type; an average NCCL never takes to the switches
+  bool has_collnet_;  // an average as a sum
   int per_node_;
   std::size_t chip_;
   std::size_t column_;
@@ -251,13 +256,13 @@ std::optional<NcclProtocol> nccl_file_protocol(std::string_view name) {
   return named<NcclProtocol>(name, nccl_protocol_names);
 }
 
-std::vector<NcclTime> nccl_times(const NcclInputs& inputs, Bytes bytes) {
+std::vector<NcclTime> nccl_times(const NcclInputs& inputs, Bytes bytes, TypedOp what) {
   require(inputs.nodes >= 1 && inputs.ranks >= 2 && inputs.ranks % inputs.nodes == 0,
           fmt::format("{} ranks on {} nodes: NCCL's model needs at least two, and nodes that "
                       "divide them",
                       inputs.ranks, inputs.nodes));
   require(inputs.ring.channels > 0, "NCCL's model needs the graph of the ring");
-  const Tuner tuner(inputs);
+  const Tuner tuner(inputs, what);
   std::vector<NcclTime> times;
   for (std::size_t a = 0; a < nccl_algorithm_names.size(); ++a) {
     for (std::size_t p = 0; p < protocol_names.size(); ++p) {
@@ -267,7 +272,7 @@ std::vector<NcclTime> nccl_times(const NcclInputs& inputs, Bytes bytes) {
       }
     }
   }
-  if (const auto settled = settled_play(inputs, bytes)) settle(*settled, times);
+  if (const auto settled = settled_play(inputs, bytes, what)) settle(*settled, times);
   return times;
 }
 

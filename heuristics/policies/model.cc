@@ -223,7 +223,8 @@ class ModelPolicy {
       return found;
     }
     try {
-      const Prediction p = predict_in_network(machine_, question_.workers, question_.bytes);
+      const Prediction p = predict_in_network(machine_, question_.workers, question_.bytes,
+                                              {question_.type, question_.op});
       found.time = p.time();
       found.terms = terms_of(p, machine_);
     } catch (const InvalidArgument& e) {

@@ -65,7 +65,8 @@ const LibraryPlay* tuners_choice(const Question& question, const std::vector<Lib
 
 Answer ask_nccl(const Question& question) {
   const NcclInputs inputs = inputs_for(question);
-  const std::vector<LibraryPlay> plays = library_plays(inputs, {.bytes = question.bytes});
+  const std::vector<LibraryPlay> plays =
+      library_plays(inputs, {.bytes = question.bytes, .what = {question.type, question.op}});
   std::vector<Candidate> candidates;
   for (const LibraryPlay& play : plays) candidates.push_back(candidate_of(question, play));
   Answer answer = take_fastest(std::move(candidates));

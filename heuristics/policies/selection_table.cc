@@ -22,6 +22,10 @@ std::string regardless_of_size(std::string warning, Bytes bytes) {
   return warning;
 }
 
+/// RCCL's kernels play whole loops of so many elements only (heuristics/nccl/library_rules.h): of
+/// two of them other sizes say nothing.
+constexpr std::int64_t loop_of_kernels = 512;
+
 class Asker {
  public:
   Asker(const Policy& policy, const Question& question, ScaleRules& scale)
@@ -41,7 +45,8 @@ class Asker {
 
   /// Appends the rules between two answers, the second included.
   void cross(const SizeRule& low, const SizeRule& high) {
-    const auto element = static_cast<std::int64_t>(size_of(question_.type));
+    const bool in_loops = low.algorithm == "all-pairs" && high.algorithm == low.algorithm;
+    const std::int64_t element = size_of(question_.type) * (in_loops ? loop_of_kernels : 1);
     const auto first = static_cast<double>(low.from.count);
     const auto last = static_cast<double>(high.from.count);
     const Bytes middle{std::max<std::int64_t>(

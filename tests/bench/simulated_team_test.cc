@@ -188,6 +188,11 @@ TEST(SimulatedTeam, SwitchesThatAddAreAnAlgorithmOfTheirMachine) {
   EXPECT_NEAR(busbw / 1e9, 480, 6);  // NVIDIA GTC24 S62129: 480 GB/s at large sizes
   EXPECT_THROW(measure_simulated(simulated_case("dgx-2", "nvls", 16, 1 << 20), binder),
                InvalidArgument);
+  for (const char* algorithm : {"nvls", "nccl:nvls"}) {
+    Case product = simulated_case("dgx-h100", algorithm, 8, 1 << 30);
+    product.op = ReduceOp::prod;
+    EXPECT_THROW(measure_simulated(product, binder), InvalidArgument) << algorithm;
+  }
 }
 
 // What is no schedule of messages cannot show what happens to them.

@@ -96,6 +96,18 @@ TEST(LibraryTimesTest, RcclPlaysBetweenAllPairsWhatFillsItsKernelsLoops) {
   EXPECT_EQ(forced.tuner.algorithm, NcclAlgorithm::ring);
 }
 
+TEST(LibraryTimesTest, LoopsOfRcclsKernelsAreOfElementsAndAveragesHaveNone) {
+  const NcclInputs inputs = inputs_of("mi300x", 8, 1);
+  const auto play = [&](Bytes bytes, TypedOp what) {
+    return to_string(library_choice(inputs, {.bytes = bytes, .what = what}));
+  };
+  EXPECT_EQ(play(1_KiB, {DataType::f64, ReduceOp::sum}), "ring, LL") << "128 elements";
+  EXPECT_EQ(play(2_KiB, {DataType::f64, ReduceOp::sum}), "all-pairs, LL");
+  EXPECT_EQ(play(512_B, {DataType::f16, ReduceOp::max}), "all-pairs, LL");
+  EXPECT_EQ(play(256_B, {DataType::u8, ReduceOp::sum}), "all-pairs, LL");
+  EXPECT_EQ(play(256_KiB, {DataType::f32, ReduceOp::avg}).find("all-pairs"), std::string::npos);
+}
+
 TEST(LibraryTimesTest, AllPairsTakeTwoPhasesOverTheLinkBetweenTwo) {
   const NcclInputs inputs = inputs_of("mi300x", 8, 1);
   // Each phase carries an eighth over each link of 64 * 0.7 GB/s. Start 1.13 of the mean's.

@@ -90,6 +90,19 @@ TEST(ModelCandidates, OneNodeAndANetworkWithoutNodesHaveNoCandidatesForNodes) {
   }
 }
 
+TEST(ModelCandidates, SwitchesAddOnlyWhatTheyHaveAnOperatorFor) {
+  const Machine node = machine("dgx-h100", 8);
+  Question question;
+  question.bytes = 256_MiB;
+  question.workers = 8;
+  question.machine = &node;
+  question.op = ReduceOp::avg;
+  EXPECT_EQ(ask(find_policy("model"), question).algorithm, "nvls");
+  question.op = ReduceOp::max;
+  const Answer answer = ask(find_policy("model"), question);
+  EXPECT_EQ(candidates_of(answer, "nvls").at(0).refused, "nvls has no max of f32");
+}
+
 // Four GPUs of one node and two on each of two nodes are not the same network.
 TEST(ModelCandidates, RanksSitOnAsManyNodesAsTheQuestionHas) {
   const Answer one = model_of("cluster:2xdgx-h100", 4, 1_MiB, 1);

@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include <gmock/gmock.h>
@@ -19,7 +20,9 @@ namespace collbench {
 namespace {
 
 using namespace literals;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 std::vector<std::string> split(const std::string& line) {
   std::vector<std::string> fields;
@@ -120,6 +123,38 @@ TEST(NcclModelTest, NvlsAddsInSwitchesOfHopper) {
   EXPECT_NEAR(nvls.latency_us, 25, 1e-9);
   EXPECT_NEAR(nvls.bandwidth, 8 * 40 * 0.85 * 7 / 8 * 2 * 8 / 14, 1e-9);
   for (const NcclTime& time : times) EXPECT_NE(time.algorithm, NcclAlgorithm::nvls_tree);
+}
+
+/// "nvls" and what else NCCL has but rings and trees.
+std::set<std::string> switched(const NcclInputs& inputs, TypedOp what) {
+  std::set<std::string> names;
+  for (const NcclTime& time : nccl_times(inputs, 64_MiB, what)) {
+    if (time.algorithm > NcclAlgorithm::ring) names.emplace(policy_name(time.algorithm));
+  }
+  return names;
+}
+
+TEST(NcclModelTest, SwitchesAddWhatTheyHaveAnOperatorFor) {
+  using enum DataType;
+  using enum ReduceOp;
+  const NcclInputs one = nccl_inputs(machine("dgx-h100", 8), 8, 1);
+  for (const DataType type : {f16, bf16, f32, f64, i32, i64}) {
+    EXPECT_THAT(switched(one, {type, sum}), ElementsAre("nvls")) << to_string(type);
+    const bool has_extremes = type != f32 && type != f64;
+    EXPECT_EQ(switched(one, {type, max}).size(), has_extremes ? 1 : 0) << to_string(type);
+    EXPECT_EQ(switched(one, {type, min}).size(), has_extremes ? 1 : 0) << to_string(type);
+    EXPECT_THAT(switched(one, {type, prod}), IsEmpty()) << to_string(type);
+    EXPECT_THAT(switched(one, {type, avg}), IsEmpty()) << to_string(type);
+  }
+  EXPECT_THAT(switched(one, {u8, sum}), IsEmpty());
+  Machine sharp = machine("cluster:4xdgx-h100", 32);
+  sharp.costs.gpus->sharp = true;
+  const NcclInputs four = nccl_inputs(sharp, 32, 4);
+  EXPECT_THAT(switched(four, {f32, sum}),
+              ElementsAre("collnet-chain", "collnet-direct", "nvls", "nvls-tree"));
+  EXPECT_THAT(switched(four, {f32, avg}), ElementsAre("collnet-chain", "collnet-direct"));
+  EXPECT_THAT(switched(four, {f32, max}), ElementsAre("collnet-chain", "collnet-direct"));
+  EXPECT_THAT(switched(four, {i32, prod}), IsEmpty());
 }
 
 TEST(NcclModelTest, SmallVectorsUseFewerChannels) {

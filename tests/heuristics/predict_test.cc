@@ -277,6 +277,16 @@ TEST(PredictInNetwork, IsLatencyAndOnePassOfTheVector) {
   expect_seconds(predict_in_network(machine, 2, {700'000}).time(), 9e-6, "as fast on the bus");
   EXPECT_THAT([&] { predict_in_network(machine, 9, {1}); },
               testing::ThrowsMessage<InvalidArgument>(testing::HasSubstr("at most 8 ranks")));
+  const auto add = [&](TypedOp what) { return predict_in_network(machine, 8, {8}, what); };
+  EXPECT_NO_THROW(add({DataType::f32, ReduceOp::avg})) << "a sum";
+  EXPECT_THAT(
+      [&] {
+        add({DataType::f32, ReduceOp::max});
+      },
+      testing::ThrowsMessage<InvalidArgument>("nvls has no max of f32"));
+  machine.costs.in_network->name = "sharp";
+  EXPECT_NO_THROW(add({DataType::f32, ReduceOp::max}));
+  EXPECT_THROW(add({DataType::f32, ReduceOp::prod}), InvalidArgument);
 }
 
 }  // namespace

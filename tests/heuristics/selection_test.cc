@@ -81,6 +81,19 @@ TEST(SizeRulesTest, GiveWhatThePolicyGivesButForThreePercentAroundItsChanges) {
   }
 }
 
+TEST(SizeRulesTest, BetweenKernelsOfWholeLoopsOnlyWholeLoopsAreAsked) {
+  const Machine mi300x = machine("mi300x", 8);
+  Question question;
+  question.workers = 8;
+  question.machine = &mi300x;
+  const ScaleRules scale =
+      size_rules(find_policy("nccl"), question, Bytes{1 << 16}, Bytes{1 << 21});
+  ASSERT_EQ(scale.rules.size(), 2u);
+  EXPECT_EQ(scale.rules[0].protocol, "LL");
+  EXPECT_EQ(scale.rules[1].algorithm, "all-pairs");
+  EXPECT_EQ(scale.rules[1].from, Bytes{1 << 19});
+}
+
 TEST(SizeRulesTest, OneSizeIsOneRuleAndAnEmptyRangeIsRefused) {
   first_change = 1 << 20;
   second_change = 1 << 21;
