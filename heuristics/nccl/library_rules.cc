@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <iterator>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -37,101 +36,209 @@ std::optional<SettledPlay> between_all_pairs(const NcclInputs& inputs, std::int6
 }
 
 struct Corner {
-  double ranks;
   double bytes;
+  double ranks;
 };
-/// Taken up to a size that depends on the ranks, straight between corners in both logarithms; not
-/// below the ranks of the first one, nor beyond those of the last unless that stays.
+/// The corners of a polygon of sizes and ranks, both as logarithms; what is on its edge is in it.
 struct ChoiceRegion {
   NcclAlgorithm algorithm;
   NcclProtocol protocol;
-  std::vector<Corner> limit;
-  bool stays = false;
+  std::vector<Corner> corners;
 };
 
-/// Bytes; negative where the region has no such ranks.
-double limit_of(const ChoiceRegion& region, double ranks) {
-  const std::vector<Corner>& corners = region.limit;
-  if (ranks < corners.front().ranks) return -1;
-  if (ranks >= corners.back().ranks) {
-    return ranks == corners.back().ranks || region.stays ? corners.back().bytes : -1;
-  }
-  const auto above = std::find_if(corners.begin(), corners.end(),
-                                  [&](const Corner& corner) { return corner.ranks > ranks; });
-  const Corner& low = *std::prev(above);
-  const double share = std::log(ranks / low.ranks) / std::log(above->ranks / low.ranks);
-  return low.bytes * std::pow(above->bytes / low.bytes, share);
+constexpr double most_bytes = 100.0 * (1 << 30);  // that regions reach
+constexpr double most_ranks = 1 << 20;
+
+/// Where the line from a through b leaves what regions reach.
+Corner far_end(Corner a, Corner b) {
+  const double slope = std::log(b.ranks / a.ranks) / std::log(b.bytes / a.bytes);
+  const double ranks = b.ranks * std::pow(most_bytes / b.bytes, slope);
+  if (ranks < most_ranks) return {most_bytes, ranks};
+  return {b.bytes * std::pow(most_ranks / b.ranks, 1 / slope), most_ranks};
 }
 
-constexpr double largest = 100.0 * (1 << 30);  // bytes that the regions reach
-
-/// In the order of sizes. Islands beyond 128 ranks and gaps between regions are left out.
+/// Those of three nodes on; of two with a common edge the first has it.
 /// Source: aws/aws-ofi-nccl 2daf7d30, src/tuner/nccl_ofi_regions.cpp, all-reduce of 8 ranks a node.
 std::span<const ChoiceRegion> regions_of_p5() {
   using enum NcclAlgorithm;
   using enum NcclProtocol;
-  static const std::vector<ChoiceRegion> regions{
-      {tree,
-       ll128,
-       {{16, 31457280},
-        {32, 37748736},
-        {64, 117440512},
-        {128, 301989888},
-        {256, 301989888},
-        {512, 335544320},
-        {1024, 536870912},
-        {2048, 402653184}},
-       true},
-      {ring, ll128, {{17, 1073741824}, {64, 2147483648}, {128, 2147483648}, {160, 1342177280}}},
-      {nvls_tree, simple, {{16, largest}}},
-      {nvls_tree, simple, {{128, 6442450944}, {160, 8053063680}, {192, 9663676416}}, true},
-      {ring, simple, {{17, largest}}, true}};
+  static const Corner nvls_end = far_end({8053063680, 160}, {9663676416, 192});
+  static const std::vector<ChoiceRegion> regions{{tree,
+                                                  ll128,
+                                                  {{1, 16},
+                                                   {31457280, 16},
+                                                   {37748736, 32},
+                                                   {117440512, 64},
+                                                   {301989888, 128},
+                                                   {301989888, 256},
+                                                   {335544320, 512},
+                                                   {536870912, 1024},
+                                                   {402653184, 2048},
+                                                   {402653184, most_ranks},
+                                                   {1, most_ranks}}},
+                                                 {ring,
+                                                  ll128,
+                                                  {{31457280, 17},
+                                                   {1073741824, 17},
+                                                   {2147483648, 64},
+                                                   {2147483648, 128},
+                                                   {1342177280, 160},
+                                                   {2147483648, 256},
+                                                   {1074790400, 256},
+                                                   {444596224, 160},
+                                                   {301989888, 128},
+                                                   {117440512, 64},
+                                                   {37748736, 32}}},
+                                                 {nvls_tree,
+                                                  simple,
+                                                  {{2147483648, 128},
+                                                   {6442450944, 128},
+                                                   {8053063680, 160},
+                                                   {9663676416, 192},
+                                                   nvls_end,
+                                                   {402653184, most_ranks},
+                                                   {402653184, 2048},
+                                                   {536870912, 1024},
+                                                   {335544320, 512},
+                                                   {301989888, 256},
+                                                   {310378496, 160},
+                                                   {444596224, 160},
+                                                   {1074790400, 256},
+                                                   {2684354560, 256},
+                                                   {2147483648, 224},
+                                                   {1342177280, 160}}},
+                                                 {ring,
+                                                  simple,
+                                                  {{1073741824, 17},
+                                                   {nvls_end.bytes, 17},
+                                                   nvls_end,
+                                                   {9663676416, 192},
+                                                   {8053063680, 160},
+                                                   {2684354560, 64},
+                                                   {1610612736, 32}}}};
   return regions;
 }
 std::span<const ChoiceRegion> regions_of_p5en() {
   using enum NcclAlgorithm;
   using enum NcclProtocol;
+  static const Corner tree_end = far_end({129499136, 127}, {218103808, 1024});
+  static const Corner nvls_end = far_end({7516192768, 256}, {17179869184, 448});
   static const std::vector<ChoiceRegion> regions{
-      {tree, ll, {{16, 196608}}, true},
-      {tree, ll128, {{16, 13107200}, {127, 129499136}, {1024, 218103808}}, true},
-      {ring, ll128, {{16, 29884416}, {32, 293601280}, {64, 589299712}, {128, 549453824}}},
+      {tree, ll, {{1, 16}, {196608, 16}, {196608, most_ranks}, {1, most_ranks}}},
+      {tree,
+       ll128,
+       {{196608, most_ranks},
+        {196608, 16},
+        {13107200, 16},
+        {129499136, 127},
+        {218103808, 1024},
+        tree_end}},
+      {ring,
+       ll128,
+       {{129499136, 127},
+        {13107200, 16},
+        {29884416, 16},
+        {293601280, 32},
+        {589299712, 64},
+        {549453824, 128}}},
       {nvls_tree,
        simple,
-       {{16, largest}, {32, 509607936}, {256, 7516192768}, {448, 17179869184}},
-       true},
-      {ring, simple, {{16, largest}}, true}};
+       {tree_end,
+        {218103808, 1024},
+        {129499136, 127},
+        {549453824, 128},
+        {589299712, 64},
+        {293601280, 32},
+        {29884416, 16},
+        {most_bytes, 16},
+        {509607936, 32},
+        {7516192768, 256},
+        {17179869184, 448},
+        nvls_end}},
+      {ring,
+       simple,
+       {nvls_end, {17179869184, 448}, {7516192768, 256}, {509607936, 32}, {most_bytes, 16}}}};
   return regions;
 }
 std::span<const ChoiceRegion> regions_of_p6() {
   using enum NcclAlgorithm;
   using enum NcclProtocol;
+  static const Corner tree_end = far_end({96993280, 1024}, {106430464, 2048});
+  static const Corner nvls_end = far_end({10737418240, 512}, {34359738368, 1500});
   static const std::vector<ChoiceRegion> regions{
-      {tree, ll, {{16, 393216}}, true},
+      {tree, ll, {{1, 16}, {393216, 16}, {393216, most_ranks}, {1, most_ranks}}},
       {tree,
        ll128,
-       {{16, 4718592},
-        {32, 18350080},
-        {64, 40370176},
-        {128, 57147392},
-        {256, 72876032},
-        {1024, 96993280},
-        {2048, 106430464}},
-       true},
-      {ring, ll128, {{32, 133693440}, {64, 120061952}, {128, 90701824}}},
+       {{393216, most_ranks},
+        {393216, 16},
+        {4718592, 16},
+        {18350080, 32},
+        {40370176, 64},
+        {57147392, 128},
+        {72876032, 256},
+        {96993280, 1024},
+        {106430464, 2048},
+        tree_end}},
+      {ring,
+       ll128,
+       {{90701824, 128}, {50855936, 64}, {18350080, 32}, {133693440, 32}, {120061952, 64}}},
       {nvls_tree,
        simple,
-       {{16, largest}, {32, 435159040}, {64, 1072693248}, {512, 10737418240}, {1500, 34359738368}},
-       true},
-      {ring, simple, {{16, largest}}, true}};
+       {tree_end,
+        {106430464, 2048},
+        {96993280, 1024},
+        {72876032, 256},
+        {57147392, 128},
+        {40370176, 64},
+        {18350080, 32},
+        {50855936, 64},
+        {90701824, 128},
+        {120061952, 64},
+        {133693440, 32},
+        {18350080, 32},
+        {4718592, 16},
+        {most_bytes, 16},
+        {435159040, 32},
+        {1072693248, 64},
+        {10737418240, 512},
+        {34359738368, 1500},
+        nvls_end}},
+      {ring,
+       simple,
+       {nvls_end, {10737418240, 512}, {1072693248, 64}, {435159040, 32}, {most_bytes, 16}}}};
   return regions;
 }
 
-std::optional<SettledPlay> in_region(std::span<const ChoiceRegion> regions, double ranks,
-                                     double bytes) {
-  for (const ChoiceRegion& region : regions) {
-    if (bytes <= limit_of(region, ranks)) return SettledPlay{region.algorithm, region.protocol};
+/// By how many edges are at larger sizes: an odd number. Edges have their lower end, not their
+/// upper one.
+bool is_inside(const ChoiceRegion& region, Corner at) {
+  constexpr double same = 1e-10;  // logarithms
+  const double height = std::log(at.ranks);
+  bool inside = false;
+  Corner from = region.corners.back();
+  for (const Corner& to : region.corners) {
+    const auto [low, high] = std::minmax(std::log(from.ranks), std::log(to.ranks));
+    const auto [left, right] = std::minmax(from.bytes, to.bytes);
+    const bool flat = high - low < same;
+    const bool level = height >= low - same && height <= high + same;
+    if (flat && level && at.bytes >= left && at.bytes <= right) return true;
+    if (!flat && level) {
+      const double share = (height - std::log(from.ranks)) / std::log(to.ranks / from.ranks);
+      const double ahead =
+          std::log(from.bytes / at.bytes) + share * std::log(to.bytes / from.bytes);
+      if (std::abs(ahead) < same) return true;
+      if (ahead > 0 && height >= low && height < high) inside = !inside;
+    }
+    from = to;
   }
-  return {};
+  return inside;
+}
+
+std::optional<SettledPlay> in_region(std::span<const ChoiceRegion> regions, Corner at) {
+  const auto found = std::ranges::find_if(
+      regions, [&](const ChoiceRegion& region) { return is_inside(region, at); });
+  if (found == regions.end()) return {};
+  return SettledPlay{found->algorithm, found->protocol};
 }
 
 struct RuleRow {
@@ -150,10 +257,11 @@ bool is_rccl(const NcclInputs& inputs) { return inputs.hardware.gpu.name == "mi3
 std::optional<SettledPlay> settled_play(const NcclInputs& inputs, Bytes bytes, TypedOp what) {
   if (is_rccl(inputs)) return between_all_pairs(inputs, bytes.count, what);
   const NcclHardware& has = inputs.hardware;
-  if (inputs.nodes == 1 || inputs.ranks != 8 * inputs.nodes) return {};
+  if (inputs.nodes <= 2 || inputs.ranks != 8 * inputs.nodes) return {};
   for (const RuleRow& rule : rules) {
     if (rule.generation != has.gpu.name || rule.network != has.network.name) continue;
-    return in_region(rule.regions(), inputs.ranks, static_cast<double>(bytes.count));
+    return in_region(rule.regions(), {std::max(1.0, static_cast<double>(bytes.count)),
+                                      static_cast<double>(inputs.ranks)});
   }
   return {};
 }

@@ -21,7 +21,7 @@ struct SettledPlay {
 };
 
 /// None where the costs decide. RCCL's kernels are taken as out of place, on 8 GPUs of one node,
-/// and never average; AWS's regions are of 8 GPUs a node.
+/// and never average; AWS's regions are of three nodes or more with 8 GPUs each.
 std::optional<SettledPlay> settled_play(const NcclInputs& inputs, Bytes bytes, TypedOp what = {});
 
 }  // namespace collbench

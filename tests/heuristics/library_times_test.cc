@@ -118,23 +118,39 @@ TEST(LibraryTimesTest, AllPairsTakeTwoPhasesOverTheLinkBetweenTwo) {
       << "no cost of a tuner is blended in";
 }
 
+// What the plugin's own file (aws/aws-ofi-nccl 2daf7d30, src/tuner/nccl_ofi_regions.cpp) says.
 TEST(LibraryTimesTest, TheTunerOfAwssPluginChoosesByItsRegions) {
-  const NcclInputs two = inputs_of("cluster:2xaws-p5en", 16, 2);
-  EXPECT_EQ(play_of(two, 128_KiB), "double-tree, LL");
-  EXPECT_EQ(play_of(two, 8_MiB), "double-tree, LL128");
-  EXPECT_EQ(play_of(two, 20_MiB), "ring, LL128");
-  EXPECT_EQ(play_of(two, 64_MiB), "nvls-tree, Simple");
+  const auto expect_play = [](const char* machine, int nodes, Bytes bytes, const char* play) {
+    const std::string name = "cluster:" + std::to_string(nodes) + "x" + machine;
+    EXPECT_EQ(play_of(inputs_of(name, 8 * nodes, nodes), bytes), play)
+        << name << " " << to_string(bytes);
+  };
+  expect_play("aws-p5", 4, 1_KiB, "double-tree, LL128");
+  expect_play("aws-p5", 20, 400_MiB, "nvls-tree, Simple");
+  expect_play("aws-p5", 24, 1_GiB, "ring, LL128");
+  expect_play("aws-p5", 128, 16_GiB, "nvls-tree, Simple");
+  expect_play("aws-p5en", 4, 128_KiB, "double-tree, LL");
+  expect_play("aws-p5en", 4, 64_MiB, "ring, LL128");
+  expect_play("aws-p5en", 16, 256_MiB, "nvls-tree, Simple");
+  expect_play("aws-p6-b200", 3, 256_KiB, "double-tree, LL");
+  expect_play("aws-p6-b200", 12, 64_MiB, "nvls-tree, Simple");
+  expect_play("aws-p6-b200", 16, 64_MiB, "nvls-tree, Simple");
   // Between 127 ranks, 129 MB, and 1,024, 218 MB: on a straight line of both logarithms.
-  const NcclInputs many = inputs_of("cluster:64xaws-p5en", 512, 64);
   const double limit =
       129499136 * std::pow(218103808.0 / 129499136, std::log(512 / 127.0) / std::log(1024 / 127.0));
-  EXPECT_EQ(play_of(many, Bytes{static_cast<std::int64_t>(limit) - 1000}), "double-tree, LL128");
-  EXPECT_EQ(play_of(many, Bytes{static_cast<std::int64_t>(limit) + 1000}), "nvls-tree, Simple");
-  EXPECT_EQ(play_of(inputs_of("cluster:2xaws-p5", 16, 2), 1_KiB), "double-tree, LL128");
-  EXPECT_EQ(play_of(inputs_of("cluster:2xaws-p6-b200", 16, 2), 256_KiB), "double-tree, LL");
-  EXPECT_EQ(play_of(inputs_of("cluster:2xaws-p6-b200", 16, 2), 4_MiB), "double-tree, LL128");
-  for (const NcclTime& time : nccl_times(inputs_of("cluster:2xaws-p5en", 8, 2), 20_MiB)) {
-    EXPECT_GT(time.time, Seconds{0}) << "no region is of 4 GPUs a node";
+  const auto at = static_cast<std::int64_t>(limit);
+  expect_play("aws-p5en", 64, Bytes{at - 1000}, "double-tree, LL128");
+  expect_play("aws-p5en", 64, Bytes{at + 1000}, "nvls-tree, Simple");
+}
+
+TEST(LibraryTimesTest, AwssPluginLeavesTwoNodesAndOtherNodesThanOfEightGpusToNccl) {
+  for (const char* machine : {"aws-p5", "aws-p5en", "aws-p6-b200"}) {
+    for (const auto& [ranks, nodes] : {std::pair{16, 2}, {12, 3}}) {
+      const std::string name = "cluster:" + std::to_string(nodes) + "x" + machine;
+      for (const NcclTime& time : nccl_times(inputs_of(name, ranks, nodes), 20_MiB)) {
+        EXPECT_GT(time.time, Seconds{0}) << name;
+      }
+    }
   }
 }
 
