@@ -150,6 +150,16 @@ double largest_speed(double most, int capability) {
   return most;
 }
 
+/// What the second pass of the search makes of it where no network limits: it stops at twice the
+/// speed.
+double raised_speed(double speed, int capability) {
+  double raised = std::max(speed, speeds_of(capability).front());
+  for (const double each : speeds_of(capability)) {
+    if (each >= 2 * speed) raised = each;
+  }
+  return raised;
+}
+
 /// As many channels as the links of a GPU carry, twice as many of half the speed where they are
 /// fast, for a kernel's block cannot fill more.
 NcclGraph graph_inside(double total, int capability) {
@@ -192,8 +202,9 @@ NcclGraph nvls_graph(const NcclInputs& inputs, double inside) {
   graph.channels = std::min(per_node, most_of_one_domain);
   graph.pattern = 5;
   if (inputs.nodes == 1) {
-    graph.intra = largest_speed(inside / graph.channels, inputs.compute_capability);
-    graph.inter = 1.5 * graph.intra;
+    // A channel pulls from one GPU, whose links carry it twice.
+    graph.intra = largest_speed(inside / (graph.channels + 1), inputs.compute_capability);
+    graph.inter = raised_speed(graph.intra, inputs.compute_capability);
   } else {
     graph.intra = graph.inter = inputs.ring.inter * inputs.ring.channels / graph.channels;
   }

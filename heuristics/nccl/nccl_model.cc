@@ -107,7 +107,7 @@ class Tuner {
     const double intra = g.intra * nccl_constants.nvls_efficiency[chip_] * share * 2;
     const bool tree = a == NcclAlgorithm::nvls_tree;
     const double inter = g.inter * (in_.nodes <= 2 && tree ? 2 : 1);
-    double each = in_.nodes > 1 ? std::min(intra, inter) : intra;
+    double each = std::min(intra, inter);
     if (tree) each = std::min(each, nccl_constants.nvls_tree_per_channel[chip_][column_]);
     return each * g.channels;
   }

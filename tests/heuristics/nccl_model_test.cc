@@ -157,6 +157,18 @@ TEST(NcclModelTest, SwitchesAddWhatTheyHaveAnOperatorFor) {
   EXPECT_THAT(switched(four, {i32, prod}), IsEmpty());
 }
 
+TEST(NcclModelTest, NvlsOfOneNodeIsAsSlowAsTheSlowerOfItsSpeeds) {
+  // The search gives each of 8 channels 1/9 of B200's 722 GB/s, so 80, and raises it to its most.
+  const NcclInputs eight = nccl_inputs(machine("dgx-b200", 8), 8, 1);
+  EXPECT_EQ(eight.nvls.intra, 80);
+  EXPECT_EQ(eight.nvls.inter, 90);
+  const auto bandwidth = [](const NcclInputs& inputs) {
+    return find(nccl_times(inputs, 1_GiB), NcclAlgorithm::nvls, NcclProtocol::simple).bandwidth;
+  };
+  EXPECT_NEAR(bandwidth(eight), 8 * 90.0 * 8 / 14, 1e-9) << "0.74 * 7/8 * 2 * 80 is more than 90";
+  EXPECT_NEAR(bandwidth(nccl_inputs(machine("dgx-h100", 4), 4, 1)), 4 * 60.0 * 4 / 6, 1e-9);
+}
+
 TEST(NcclModelTest, SmallVectorsUseFewerChannels) {
   const auto few = nccl_times(one_node(), 1_KiB);
   const auto many = nccl_times(one_node(), 1_GiB);
