@@ -100,7 +100,8 @@ void read_measured(const Settings& settings, Inquiry& inquiry) {
           fmt::format("{}: '{}' holds no measured time", settings.label("measured"), tables));
 }
 
-/// A dump of NCCL knows the graphs, the machine the processor and the generation of its GPUs.
+/// A dump of NCCL knows the graphs, the machine the processor, the generation of its GPUs and
+/// whether switches of its network add.
 void read_graphs(const Settings& settings, Inquiry& inquiry) {
   const std::string& file = settings.text("nccl-graphs");
   if (file.empty()) return;
@@ -115,6 +116,7 @@ void read_graphs(const Settings& settings, Inquiry& inquiry) {
   inquiry.nccl->compute_capability = known.compute_capability;
   inquiry.nccl->cpu = known.cpu;
   inquiry.nccl->ll128 = known.ll128;
+  inquiry.nccl->collnet = known.collnet;
   inquiry.nccl->hardware = known.hardware;
 }
 

@@ -72,6 +72,10 @@ NcclInputs import_nccl_graphs(std::string_view text, const std::string& file) {
     *places[static_cast<std::size_t>(id)] = read_graph(graph);
   }
   if (inputs.ring.channels == 0) root.refuse("there is no ring (id 0) with channels");
+  if (inputs.tree.channels > 0) {
+    inputs.ring.channels = inputs.tree.channels =
+        std::min(inputs.ring.channels, inputs.tree.channels);
+  }
   inputs.nvswitch = inputs.nvls.channels > 0 || inputs.collnet_direct.channels > 0;
   inputs.origin = fmt::format("graphs of {}", file);
   return inputs;

@@ -122,11 +122,12 @@ NcclInputs nccl_inputs(const Machine& machine, int ranks, int nodes);
 ///
 /// <graphs version="1"> <graph id="0" pattern="4" nchannels="12" speedintra="30" speedinter="30"
 /// latencyinter="0" typeintra="NVL" typeinter="PIX" ...>; id 0 is the ring, 1 the tree, 2 CollNet
-/// chain, 3 NVLS, 4 CollNet direct. Speeds are GB/s of one channel. The file says nothing of the
-/// processor, the GPU's generation and the number of nodes: those are the caller's. Its graphs for
-/// CollNet are there whether or not CollNet is in use, so `collnet` is the caller's as well.
-/// Source: facts of NVIDIA NCCL 2.28.9, src/graph/search.cc.
-/// Throws InvalidArgument as FILE:LINE: for what is not such a file, or has no ring.
+/// chain, 3 NVLS, 4 CollNet direct. Speeds are GB/s of one channel. Of ring and tree both get the
+/// fewer channels, as NCCL goes on. The file says nothing of the processor, the GPU's generation
+/// and the number of nodes: those are the caller's, and so is `collnet`, without which graphs for
+/// CollNet do not count. Source: facts of NVIDIA NCCL 2.28.9, src/graph/search.cc,
+/// src/init.cc:1192. Throws InvalidArgument as FILE:LINE: for what is not such a file, or has no
+/// ring.
 NcclInputs import_nccl_graphs(std::string_view text, const std::string& file);
 
 }  // namespace collbench

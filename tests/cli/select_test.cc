@@ -1,6 +1,7 @@
 // `collbench select`: what it answers, in which forms, and how it refuses.
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace collbench {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 class SelectTest : public testing::Test {
@@ -140,6 +142,27 @@ TEST_F(SelectTest, GraphsThatNcclWroteStandForTheNetwork) {
   EXPECT_THAT(with.out, HasSubstr("8 workers on dgx-h100\n"));
   EXPECT_EQ(with.err, "");
   EXPECT_EQ(run({"--nccl-graphs", "missing.xml", "-W", "8", "-p", "nccl"}).code, 4);
+}
+
+// Four DGX H100, and InfiniBand switches that add.
+TEST_F(SelectTest, GraphsOfCollNetCountWhereTheMachinesSwitchesAdd) {
+  folder_.write("g.xml", R"(<graphs version="1">
+    <graph id="0" pattern="4" nchannels="8" speedintra="48" typeinter="PXN"/>
+    <graph id="1" pattern="1" nchannels="8" speedintra="60" speedinter="48" typeinter="PXN"/>
+    <graph id="2" pattern="3" nchannels="8" speedintra="48"/>
+    <graph id="3" pattern="5" nchannels="8" speedintra="45"/>
+    <graph id="4" pattern="6" nchannels="8" speedintra="48"/></graphs>)");
+  std::ifstream shipped(COLLBENCH_SOURCE_DIR "/topologies/dgx-h100.toml");
+  std::string node(std::istreambuf_iterator<char>(shipped), {});
+  const auto asked = [&](const std::string& machine) {
+    return out({"-t", "cluster:4x" + machine, "-W", "32", "-b", "4M", "-p", "nccl",  //
+                "--nccl-graphs", "g.xml"});
+  };
+  EXPECT_THAT(asked("dgx-h100"), Not(HasSubstr("collnet")));
+  node.replace(node.find("[gpus]"), 6, "[gpus]\nsharp = true");
+  folder_.write("sharp.toml", node);
+  EXPECT_THAT(asked("sharp.toml"), StartsWith("nccl: nvls, Simple"));
+  EXPECT_THAT(asked("sharp.toml"), HasSubstr("collnet-direct"));
 }
 
 TEST_F(SelectTest, ExportsHoldRulesForEveryNumberOfWorkers) {

@@ -203,6 +203,15 @@ TEST(NcclModelTest, ReadsTheGraphsThatNcclDumps) {
   EXPECT_THAT(inputs.origin, HasSubstr("graph.xml"));
 }
 
+TEST(NcclModelTest, RingAndTreeOfADumpHaveTheFewerChannels) {
+  const NcclInputs inputs = import_nccl_graphs(
+      "<graphs><graph id='0' nchannels='16' speedintra='45'/>"
+      "<graph id='1' nchannels='8' speedintra='45'/></graphs>",
+      "unequal.xml");
+  EXPECT_EQ(inputs.ring.channels, 8);
+  EXPECT_EQ(inputs.tree.channels, 8);
+}
+
 TEST(NcclModelTest, RefusesDumpsWithTheLine) {
   const auto message = [](const std::string& text) {
     return refusal([&] { import_nccl_graphs(text, "g.xml"); });
