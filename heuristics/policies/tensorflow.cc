@@ -1,6 +1,9 @@
 // What TensorFlow chooses: rules that look at devices and never at sizes.
 #include <array>
 #include <set>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "core/error.h"
 #include "heuristics/policies/policy.h"
@@ -35,9 +38,23 @@ bool is_dgx1(const Machine& machine) {
   return neighbours == dgx1_neighbours;
 }
 
+/// What its strategies have no collective for. Source: TensorFlow 2.20,
+/// core/common_runtime/base_collective_executor.cc:412-461, python/distribute/reduce_util.py.
+void require_collective(const Question& question) {
+  const auto [type, op] = std::pair{question.type, question.op};
+  const bool on_gpus =
+      question.devices == Devices::gpus || question.devices == Devices::virtual_gpus;
+  require(type != DataType::u8, "TensorFlow's all-reduce has no u8");
+  require(!on_gpus || (type != DataType::bf16 && type != DataType::i32),
+          fmt::format("TensorFlow's all-reduce has no {} on GPUs", to_string(type)));
+  require(op == ReduceOp::sum || op == ReduceOp::avg,
+          fmt::format("TensorFlow's strategies sum and average; they have no {}", to_string(op)));
+}
+
 }  // namespace
 
 Answer ask_tf2(const Question& question) {
+  require_collective(question);
   return take_first(question, rings,
                     "AUTO is RING in TensorFlow 2, whatever the size, devices or network");
 }
@@ -46,16 +63,14 @@ Answer ask_tf2_mirrored(const Question& question) {
   if (question.type == DataType::i32) {
     return take_first(question, one_device, "int32 is always reduced on one device");
   }
-  switch (question.devices) {
-    case Devices::mixed:
-      return take_first(question, one_device, "CPUs and GPUs together reduce on one device");
-    case Devices::virtual_gpus:
-      return take_first(question, rings, "logical devices on one GPU use RING");
-    case Devices::cpus:
-      return take_first(question, rings, "CPUs use RING");
-    case Devices::gpus:
-      break;
+  if (question.devices == Devices::mixed) {
+    return take_first(question, one_device, "CPUs and GPUs together reduce on one device");
   }
+  require_collective(question);
+  if (question.devices == Devices::virtual_gpus) {
+    return take_first(question, rings, "logical devices on one GPU use RING");
+  }
+  if (question.devices == Devices::cpus) return take_first(question, rings, "CPUs use RING");
   return take_first(question, nccl_or_ring, "GPUs use NCCL, whatever the size");
 }
 
@@ -69,7 +84,9 @@ Answer ask_tf1_dgx1(const Question& question) {
   if (question.workers >= 8 && is_dgx1(*question.machine)) {
     return take_first(question, hierarchical, "eight GPUs with the links of a DGX-1");
   }
-  return take_first(question, nccl_or_ring, "the links are not those of a DGX-1");
+  return take_first(
+      question, nccl_or_ring,
+      question.workers < 8 ? "fewer than eight GPUs" : "the links are not those of a DGX-1");
 }
 
 }  // namespace collbench

@@ -60,6 +60,28 @@ TEST(PolicyTest, MirroredStrategyLooksAtDevicesAndAtIntegersOnly) {
   EXPECT_EQ(choice("tf2-mirrored", question), "reduce-broadcast");
 }
 
+TEST(PolicyTest, TensorFlowsStrategiesRefuseWhatTheyHaveNoCollectiveFor) {
+  Question question = question_of(1_MiB, 8);
+  question.type = DataType::bf16;
+  EXPECT_EQ(choice("tf2", question), "tf-ring") << "on CPUs";
+  question.devices = Devices::gpus;
+  const auto refused = [&](const char* policy) {
+    return testing::ThrowsMessage<InvalidArgument>(HasSubstr(policy));
+  };
+  EXPECT_THAT([&] { choice("tf2", question); }, refused("no bf16 on GPUs"));
+  EXPECT_THAT([&] { choice("tf2-mirrored", question); }, refused("no bf16 on GPUs"));
+  question.type = DataType::i32;
+  EXPECT_THAT([&] { choice("tf2", question); }, refused("no i32 on GPUs"));
+  question.devices = Devices::cpus;
+  question.type = DataType::u8;
+  EXPECT_THAT([&] { choice("tf2-mirrored", question); }, refused("no u8"));
+  question.type = DataType::f32;
+  question.op = ReduceOp::prod;
+  EXPECT_THAT([&] { choice("tf2", question); }, refused("no prod"));
+  question.devices = Devices::mixed;
+  EXPECT_EQ(choice("tf2-mirrored", question), "reduce-broadcast");
+}
+
 TEST(PolicyTest, TheModelPricesWhatDirectPlaysAtEverySize) {
   const Machine star = machine("star:4,10GBps,1us", 4);
   const std::vector<Host> hosts = place("row-major", 4, star.topology);
@@ -85,6 +107,9 @@ TEST(PolicyTest, TensorFlowOneKnowsTheLinksOfADgx1) {
   question.devices = Devices::gpus;
   question.machine = &dgx1;
   EXPECT_EQ(choice("tf1-dgx1", question), "hierarchical-copy");
+  question.workers = 4;
+  EXPECT_EQ(ask(find_policy("tf1-dgx1"), question).reason, "fewer than eight GPUs");
+  question.workers = 8;
   question.machine = &dgx2;
   EXPECT_EQ(choice("tf1-dgx1", question), "nccl");
   question.machine = nullptr;
