@@ -59,18 +59,25 @@ Chances u_chances(std::size_t n, std::size_t m, std::size_t blocks) {
   return sum;
 }
 
-/// P(W = w) for n signed ranks: each rank counts or not, with equal chance.
-Chances signed_rank_chances(std::size_t n) {
+/// Of the sum of those numbers that count, each with equal chance.
+Chances signed_chances(std::span<const std::size_t> numbers) {
   Chances chances = {1};
-  for (std::size_t rank = 1; rank <= n; ++rank) {
-    Chances next(chances.size() + rank, 0.0);
-    for (std::size_t w = 0; w < chances.size(); ++w) {
-      next[w] += chances[w] / 2;
-      next[w + rank] += chances[w] / 2;
+  for (const std::size_t number : numbers) {
+    Chances next(chances.size() + number, 0.0);
+    for (std::size_t sum = 0; sum < chances.size(); ++sum) {
+      next[sum] += chances[sum] / 2;
+      next[sum + number] += chances[sum] / 2;
     }
     chances = std::move(next);
   }
   return chances;
+}
+
+/// P(W = w) for n signed ranks.
+Chances signed_rank_chances(std::size_t n) {
+  std::vector<std::size_t> ranks(n);
+  std::iota(ranks.begin(), ranks.end(), std::size_t{1});
+  return signed_chances(ranks);
 }
 
 /// A comparison of thousands of cases asks for the same few distributions.
@@ -86,17 +93,9 @@ std::shared_ptr<const Chances> remembered(std::size_t n, std::size_t m, std::siz
   return chances;
 }
 
-/// P(X <= at); both distributions are symmetric, so that P(X >= x) = P(X <= largest - x).
-double chance_up_to(const Chances& chances, double at) {
-  const auto last = std::min(static_cast<std::size_t>(at), chances.size() - 1);
-  return std::min(
-      1.0, std::accumulate(chances.begin(), chances.begin() + static_cast<std::ptrdiff_t>(last) + 1,
-                           0.0));
-}
-
 struct Ranks {
-  std::vector<double> of;  // mean rank of each value, from 1
-  double ties = 0;         // sum of t^3 - t over groups of t equal values
+  std::vector<std::size_t> doubled;  // twice the mean rank of each value, from 2
+  double ties = 0;                   // sum of t^3 - t over groups of t equal values
 };
 
 /// The places of the values, those of the smallest first.
@@ -111,12 +110,11 @@ std::vector<std::size_t> sorted_places(std::span<const double> values) {
 Ranks rank(const std::vector<double>& values) {
   const std::vector<std::size_t> order = sorted_places(values);
   Ranks ranks;
-  ranks.of.resize(values.size());
+  ranks.doubled.resize(values.size());
   for (std::size_t begin = 0; begin < order.size();) {
     std::size_t end = begin + 1;
     while (end < order.size() && values[order[end]] == values[order[begin]]) ++end;
-    const double mean = (static_cast<double>(begin) + static_cast<double>(end) + 1) / 2;
-    for (std::size_t i = begin; i < end; ++i) ranks.of[order[i]] = mean;
+    for (std::size_t i = begin; i < end; ++i) ranks.doubled[order[i]] = begin + end + 1;
     const auto group = static_cast<double>(end - begin);
     ranks.ties += group * group * group - group;
     begin = end;
@@ -124,19 +122,23 @@ Ranks rank(const std::vector<double>& values) {
   return ranks;
 }
 
-void fill_exact(RankTest& test, const Chances& chances) {
+/// From the distribution of a statistic that is `at`.
+void fill_exact(RankTest& test, const Chances& chances, double at) {
+  const auto value = static_cast<std::ptrdiff_t>(std::lround(at));
+  const auto sum = [](auto begin, auto end) {
+    return std::min(1.0, std::accumulate(begin, end, 0.0));
+  };
   test.exact = true;
-  test.p_less = chance_up_to(chances, test.statistic);
-  test.p_greater = chance_up_to(chances, static_cast<double>(chances.size() - 1) - test.statistic);
+  test.p_less = sum(chances.begin(), chances.begin() + value + 1);
+  test.p_greater = sum(chances.begin() + value, chances.end());
 }
 
 /// Of the doubled sum of ranks, all ways to choose the `chosen` values of one sample among these
 /// ranks being as likely.
-Chances chosen_chances(const std::vector<double>& ranks, std::size_t chosen) {
+Chances chosen_chances(std::span<const std::size_t> doubled_ranks, std::size_t chosen) {
   std::vector<Chances> ways(chosen + 1);  // [k][sum]: to choose k of the ranks so far
   ways[0] = {1};
-  for (const double rank : ranks) {
-    const auto doubled = static_cast<std::size_t>(2 * rank);
+  for (const std::size_t doubled : doubled_ranks) {
     for (std::size_t k = chosen; k > 0; --k) {
       if (ways[k - 1].empty()) continue;
       ways[k].resize(std::max(ways[k].size(), ways[k - 1].size() + doubled), 0.0);
@@ -150,13 +152,18 @@ Chances chosen_chances(const std::vector<double>& ranks, std::size_t chosen) {
   return std::move(ways[chosen]);
 }
 
-/// Exact chances where values are equal. `sum` is the doubled sum of the ranks of the second
-/// sample, `doubled` its distribution, which need not be symmetric.
-void fill_tied(RankTest& test, const Chances& doubled, double sum) {
-  const auto at = static_cast<std::ptrdiff_t>(std::lround(sum));
-  test.exact = true;
-  test.p_less = std::min(1.0, std::accumulate(doubled.begin(), doubled.begin() + at + 1, 0.0));
-  test.p_greater = std::min(1.0, std::accumulate(doubled.begin() + at, doubled.end(), 0.0));
+/// Where values are equal. `sum` is the doubled sum of the ranks of the second sample in all
+/// blocks. Chosen is the smaller sample: time and memory grow with how many are chosen.
+void fill_tied(RankTest& test, std::span<const Ranks> blocks, std::size_t n, std::size_t m,
+               double sum) {
+  Chances doubled = {1};
+  for (const Ranks& block : blocks) {
+    doubled = sum_chances(doubled, chosen_chances(block.doubled, std::min(n, m)));
+  }
+  if (m <= n) return fill_exact(test, doubled, sum);
+  const auto all = static_cast<double>(blocks.size() * (n + m) * (n + m + 1));
+  fill_exact(test, doubled, all - sum);  // that of the first sample
+  std::swap(test.p_less, test.p_greater);
 }
 
 void fill_normal(RankTest& test, double mean, double variance) {
@@ -230,17 +237,16 @@ RankTest mann_whitney(std::span<const double> first, std::span<const double> sec
     std::vector<double> all(of_first.begin(), of_first.end());
     all.insert(all.end(), of_second.begin(), of_second.end());
     ranks.push_back(rank(all));
-    const auto begin = ranks.back().of.begin() + static_cast<std::ptrdiff_t>(n);
-    test.statistic +=
-        std::accumulate(begin, ranks.back().of.end(), 0.0) - static_cast<double>(m * (m + 1)) / 2;
+    const auto begin = ranks.back().doubled.begin() + static_cast<std::ptrdiff_t>(n);
+    const auto sum = std::accumulate(begin, ranks.back().doubled.end(), std::size_t{0});
+    test.statistic += static_cast<double>(sum - m * (m + 1)) / 2;
     ties += ranks.back().ties;
   }
   if (ties > 0 && std::min(n, m) * blocks < fewest_normal && pairs <= largest_exact_product) {
-    Chances doubled = {1};
-    for (const Ranks& block : ranks) doubled = sum_chances(doubled, chosen_chances(block.of, m));
-    fill_tied(test, doubled, 2 * test.statistic + static_cast<double>(blocks * m * (m + 1)));
+    const auto least = static_cast<double>(blocks * m * (m + 1));
+    fill_tied(test, ranks, n, m, 2 * test.statistic + least);
   } else if (ties == 0 && n * m * blocks <= largest_exact_product) {
-    fill_exact(test, *remembered(n, m, blocks));
+    fill_exact(test, *remembered(n, m, blocks), test.statistic);
   } else {
     const auto count = static_cast<double>(blocks);
     fill_normal(test, count * pairs / 2,
@@ -283,10 +289,14 @@ RankTest wilcoxon(std::span<const double> differences) {
   RankTest test;
   if (sizes.empty()) return test;
   const Ranks ranks = rank(sizes);
-  for (std::size_t i = 0; i < sizes.size(); ++i) test.statistic += positive[i] ? ranks.of[i] : 0;
+  std::size_t sum = 0;
+  for (std::size_t i = 0; i < sizes.size(); ++i) sum += positive[i] ? ranks.doubled[i] : 0;
+  test.statistic = static_cast<double>(sum) / 2;
   const auto n = static_cast<double>(sizes.size());
-  if (ranks.ties == 0 && sizes.size() <= largest_exact_pairs) {
-    fill_exact(test, *remembered(sizes.size(), 0));
+  if (sizes.size() <= largest_exact_pairs && ranks.ties == 0) {
+    fill_exact(test, *remembered(sizes.size(), 0), test.statistic);
+  } else if (sizes.size() <= largest_exact_pairs) {
+    fill_exact(test, signed_chances(ranks.doubled), static_cast<double>(sum));
   } else {
     fill_normal(test, n * (n + 1) / 4, n * (n + 1) * (2 * n + 1) / 24 - ranks.ties / 48);
   }

@@ -56,17 +56,33 @@ def two_samples(first, second, method):
     return figures
 
 
-def signed_ranks(differences, exact):
-    way = {"mode": "exact"} if exact else {"mode": "approx", "correction": True}
-    figures = {
-        "differences": differences, "exact": exact,
-        "p_greater": stats.wilcoxon(differences, alternative="greater", **way).pvalue,
-        "p_less": stats.wilcoxon(differences, alternative="less", **way).pvalue,
-        "statistic": stats.wilcoxon(differences, alternative="greater", **way).statistic,
-    }
+def tied_signed_ranks(differences):
+    """All choices of signs are as likely, and the ranks of equal sizes are their mean; SciPy has no
+    exact chances where there are any."""
+    sizes = sorted(abs(d) for d in differences)
+    doubled = [2 * sizes.index(abs(d)) + sizes.count(abs(d)) + 1 for d in differences]
+    ways = {0: 1}  # by the sum of the doubled ranks that count
+    for rank in doubled:
+        ways = {w: ways.get(w, 0) + ways.get(w - rank, 0)
+                for w in set(ways) | {w + rank for w in ways}}
+    at = sum(rank for rank, d in zip(doubled, differences) if d > 0)
+    every = 2 ** len(doubled)
+    return {"p_greater": sum(n for w, n in ways.items() if w >= at) / every,
+            "p_less": sum(n for w, n in ways.items() if w <= at) / every, "statistic": at / 2}
+
+
+def signed_ranks(differences, tied=False):
+    figures = {"differences": differences, "exact": True}
+    if tied:
+        figures |= tied_signed_ranks(differences)
+    else:
+        for way in ("greater", "less"):
+            test = stats.wilcoxon(differences, alternative=way, mode="exact")
+            figures["p_" + way] = test.pvalue
+            figures["statistic"] = test.statistic
     means = [(a + b) / 2 for a, b in itertools.combinations_with_replacement(differences, 2)]
     figures["shift"] = float(np.median(means))
-    if exact:
+    if not tied:
         def rejected(shift, tail):
             moved = [d - shift for d in differences]
             return min(stats.wilcoxon(moved, alternative=a, mode="exact").pvalue
@@ -113,9 +129,10 @@ figures = {
     + [two_samples(rounded(n, digits=1), rounded(m, 1.1, digits=1), "asymptotic")
        for n, m in ((10, 10), (20, 12))]
     + [two_samples(rounded(70), rounded(80, 1.02), "asymptotic")],
-    "wilcoxon": [signed_ranks([a - b for a, b in zip(rounded(n, 1.1), rounded(n))], True)
+    "wilcoxon": [signed_ranks([a - b for a, b in zip(rounded(n, 1.1), rounded(n))])
                  for n in (2, 6, 10, 25)]
-    + [signed_ranks([round(a - b, 1) or 0.3 for a, b in zip(rounded(30, 1.1), rounded(30))], False)],
+    + [signed_ranks([round(a - b, 1) or 0.3 for a, b in zip(rounded(30, 1.1), rounded(30))],
+                    tied=True)],
     "holm": [{"p": p, "adjusted": holm(p)} for p in (
         [0.01], [0.04, 0.01, 0.03], [0.001, 0.5, 0.2, 0.004, 0.9, 0.0125],
         [float(v) for v in rng.uniform(size=12) ** 3])],

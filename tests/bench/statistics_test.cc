@@ -233,6 +233,39 @@ TEST(Statistics, ASmallSampleWithEqualValuesShowsNoMoreThanItsPlacesAllow) {
               tolerance);
 }
 
+TEST(Statistics, OfTwoSamplesWithEqualValuesTheSmallerOneIsChosen) {
+  Values many;
+  for (int i = 0; i < 1000; ++i) many.push_back(i / 2);
+  const Values few = {3, 600, 700};
+  const RankTest less = mann_whitney(few, many);
+  const RankTest greater = mann_whitney(many, few);
+  EXPECT_TRUE(less.exact);
+  EXPECT_NEAR(less.p_less, greater.p_greater, tolerance);
+  EXPECT_NEAR(less.p_greater, greater.p_less, tolerance);
+  EXPECT_NEAR(mann_whitney(Values{2, 3}, Values{1, 1, 2}).p_less, 2.0 / 10, tolerance);
+}
+
+// The normal distribution says 0.0070 of eight positive differences and 0.0039 of the eleven.
+TEST(Statistics, EqualDifferencesAreCountedAsExactlyAsOthers) {
+  const RankTest all = wilcoxon(Values{1, 1, 2, 3, 4, 5, 6, 7});
+  EXPECT_TRUE(all.exact);
+  EXPECT_NEAR(all.p_greater, 1.0 / 256, tolerance);
+  Values but_one(11, 1.0);
+  but_one.back() = -1;
+  EXPECT_NEAR(wilcoxon(but_one).p_greater, 12.0 / 2048, tolerance);
+  EXPECT_NEAR(wilcoxon(but_one).p_less, 2047.0 / 2048, tolerance);
+}
+
+TEST(Statistics, OfManyDifferencesTheSumOfRanksIsNormal) {
+  Values differences;
+  for (int i = 1; i <= 90; ++i) differences.push_back(i % 3 == 0 ? -i : i);
+  const RankTest test = wilcoxon(differences);
+  EXPECT_FALSE(test.exact);
+  EXPECT_EQ(test.statistic, 90 * 91 / 2 - 3 * 30 * 31 / 2);
+  const double sd = std::sqrt(90 * 91 * 181 / 24.0);
+  EXPECT_NEAR(test.p_greater, normal_cdf((90 * 91 / 4.0 - test.statistic + 0.5) / sd), tolerance);
+}
+
 TEST(Statistics, FewValuesBoundNothingAndEqualOnesShowNothing) {
   const Values one = {1.0};
   EXPECT_TRUE(std::isinf(hodges_lehmann(one, one, 0.95).high));
