@@ -11,8 +11,8 @@ std::vector<Suspicion> curve_suspicions(std::span<const Bytes> sizes,
                                         std::span<const Seconds> expected) {
   SuspicionList found(sizes);
   const auto at = [&](Bytes bytes) {
-    const auto place = std::lower_bound(sizes.begin(), sizes.end(), bytes);
-    return expected[static_cast<std::size_t>(place - sizes.begin())];  // the first for less
+    const auto place = std::lower_bound(sizes.begin(), sizes.end() - 1, bytes);
+    return expected[static_cast<std::size_t>(place - sizes.begin())];  // beyond them the nearest
   };
   const Seconds latency = *std::min_element(expected.begin(), expected.end());
   found.add_healthy("as it should be", 1, at);

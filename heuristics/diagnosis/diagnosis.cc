@@ -95,6 +95,11 @@ class Judge {
     require(!sizes_.empty(), fmt::format("{}: no right row to diagnose", given.table));
     require(!given.suspicions.empty() && given.suspicions.front().times.size() == sizes_.size(),
             fmt::format("{}: the suspicions are of other sizes than the rows", given.table));
+    for (const Seconds time : given.suspicions.front().times) {
+      require(time.count() > 0 && std::isfinite(time.count()),
+              fmt::format("{}: what a size of it should take on {} is not known", given.table,
+                          given.machine));
+    }
     late_ = lateness_of(times_);
     for (const auto& [bytes, time] : times_) {
       measured_.push_back(late_ ? time.least : time.mean);

@@ -25,9 +25,15 @@ namespace {
 using CaseKey = std::tuple<MethodKey, Scale, std::string>;
 using RowsByCase = std::map<CaseKey, std::vector<MeasuredTime>>;
 
+/// Of less than one element nothing is known. Wrong results stay.
+bool is_part(const MeasuredTime& row) {
+  return !row.is_wrong() && row.bytes.count < size_of(row.type);
+}
+
 RowsByCase rows_by_case(const MeasuredTable& table, bool by_run) {
   RowsByCase cases;
   for (const MeasuredTime& row : table.times) {
+    if (is_part(row)) continue;
     MethodKey key = method_of(row);
     key.in_place = false;
     cases[{key, row.scale, by_run ? row.batch : ""}].push_back(row);
@@ -41,8 +47,7 @@ double doublings_of(Bytes size) { return std::log2(static_cast<double>(size.coun
 RowsByCase rows_by_case(const MeasuredTable& table) {
   RowsByCase by_run = rows_by_case(table, true);
   const bool tells = std::all_of(by_run.begin(), by_run.end(), [](const auto& each) {
-    constexpr std::size_t enough = 3;
-    return sizes_of(each.second).size() >= enough;
+    return sizes_of(each.second).size() >= 3;
   });
   return tells ? by_run : rows_by_case(table, false);
 }
@@ -126,6 +131,7 @@ void add_best_schedules(DiagnosisCase& found, std::vector<std::string>& notes) {
   const Scale& scale = found.rows.front().scale;
   const Machine network = machine(found.machine, scale.ranks);
   Question question;
+  question.type = found.rows.front().type;
   question.workers = scale.ranks;
   question.nodes = scale.nodes > 0 ? scale.nodes : nodes_of(network.topology.layout(), scale.ranks);
   question.machine = &network;
@@ -140,9 +146,8 @@ void add_best_schedules(DiagnosisCase& found, std::vector<std::string>& notes) {
   found.error = error_of_unknown_library();
   notes.push_back(fmt::format(
       "{}: how {} chooses on {} is not known: expected is the best schedule on that network, "
-      "within "
-      "a factor; small faults cannot be told. A machine that calibrate fitted to a healthy table "
-      "tells more",
+      "within a factor; small faults cannot be told. A machine that calibrate fitted to a healthy "
+      "table tells more",
       found.table, found.rows.front().library, found.machine));
 }
 
@@ -287,6 +292,8 @@ std::vector<DiagnosisCase> diagnosis_cases(const MeasuredTable& table, const std
   std::vector<DiagnosisCase> cases;
   std::string reason = fmt::format("{}: no row to diagnose", table.name);
   bool all_wrong = false;
+  if (std::any_of(table.times.begin(), table.times.end(), is_part))
+    notes.push_back(table.name + ": rows of less than one element left out");
   for (auto& [key, rows] : rows_by_case(table)) {
     const auto& [method, scale, run] = key;
     const auto leave_out = [&, &method = method, &scale = scale](const std::string& why) {

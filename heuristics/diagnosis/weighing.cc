@@ -91,7 +91,8 @@ double log_sum(const std::vector<Suspicion>& suspicions, std::span<const double>
   return sum > 0 ? largest + std::log(sum) : largest;
 }
 
-constexpr double never = 100;  // taken from ln of what is no explanation
+// Taken from ln of what is no explanation: more than any table takes from that of what is one.
+constexpr double never = 1e6;
 
 /// Where a known fault is likelier than health it stands, and need not fit as well as what fits
 /// all. Health itself is none for times that are far off.

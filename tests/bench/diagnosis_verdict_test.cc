@@ -59,6 +59,18 @@ TEST(VerdictTest, FarFasterThanTheMachineCanBeIsNotHealthy) {
   EXPECT_STREQ(verdict_of(with(0.8)), "healthy");
 }
 
+// Milliseconds in a column of microseconds were "far slower than the machine should be".
+TEST(VerdictTest, AThousandTimesTooFastIsNoFault) {
+  const DiagnosisCase given = case_of(published("aws-p5"));
+  for (const double factor : {0.2, 0.03, 0.001}) {
+    const Diagnosis found =
+        diagnose(measured_as(given, given.suspicions[0], [=](std::size_t) { return factor; }));
+    EXPECT_STREQ(verdict_of(found), "undecided") << factor;
+    EXPECT_THAT(found.untold, HasSubstr("times as fast as"));
+    EXPECT_TRUE(found.causes.empty());
+  }
+}
+
 TEST(VerdictTest, RingsThatTheLibraryWouldNotChooseAreNotedOfHealthyTablesOnly) {
   DiagnosisCase given = case_with("aws-p5", {"network_slow"});
   for (Seconds& time : given.suspicions[1].times) time = 10 * time;
@@ -193,6 +205,51 @@ TEST(DiagnosisCasesTest, OfManySizesThoseThatAreEvenAreJudged) {
   EXPECT_EQ(sizes.back(), Bytes{500 * 262144});
   EXPECT_EQ(std::ranges::count_if(given.rows, &MeasuredTime::is_wrong), 1);
   EXPECT_THAT(notes, Contains(HasSubstr("of its 499 sizes")));
+}
+
+/// From 1 B on, 8 ranks on a star.
+MeasuredTable table_of_type(DataType type) {
+  MeasuredTable table;
+  table.name = "of_type";
+  for (std::int64_t bytes = 1; bytes <= 1 << 20; bytes *= 2) {
+    MeasuredTime& row = table.times.emplace_back();
+    row.library = "mpi";
+    row.algorithm = "auto";
+    row.scale = {8, 8};
+    row.type = type;
+    row.bytes = {bytes};
+    row.time = row.low = row.high = Seconds{6e-6 + 1.5e-10 * static_cast<double>(bytes)};
+  }
+  return table;
+}
+
+TEST(DiagnosisCasesTest, SizesAreOfWholeElements) {
+  std::vector<std::string> notes;
+  const auto judged = [&](DataType type) {
+    return diagnose(diagnosis_cases(table_of_type(type), "star:8,100Gbps,2us", notes).front());
+  };
+  const Diagnosis of_bytes = judged(DataType::u8);
+  EXPECT_STREQ(verdict_of(of_bytes), "healthy");
+  EXPECT_EQ(of_bytes.sizes.front().bytes, Bytes{1});
+  EXPECT_EQ(of_bytes.sizes.front().verdict, "as expected");
+  EXPECT_THAT(notes, Not(Contains(HasSubstr("left out"))));
+  const Diagnosis of_floats = judged(DataType::f32);
+  EXPECT_STREQ(verdict_of(of_floats), "healthy");
+  EXPECT_EQ(of_floats.sizes.front().bytes, Bytes{4});
+  EXPECT_THAT(notes, Contains("of_type: rows of less than one element left out"));
+}
+
+TEST(DiagnosisCasesTest, WhatIsExpectedIsATime) {
+  DiagnosisCase given = case_with("aws-p5", {});
+  given.suspicions.front().times.front() = Seconds{0};
+  EXPECT_THROW(diagnose(given), InvalidArgument);
+}
+
+// The latency of a machine is the time of 8 B, or of the largest size where all are below.
+TEST(DiagnosisCasesTest, TheLatencyIsThatOfASizeOfTheTable) {
+  const std::vector<Bytes> sizes = {{2}, {4}};
+  const std::vector<Seconds> expected = {Seconds{5e-6}, Seconds{6e-6}};
+  EXPECT_EQ(curve_suspicions(sizes, expected).front().latency, Seconds{6e-6});
 }
 
 int suspicions_of(const DiagnosisCase& given, const std::string& name) {
