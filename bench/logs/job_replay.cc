@@ -64,8 +64,8 @@ ReplayedJob replayed_job(const JobLog& job, const JobVerdict& verdict) {
   replayed.remarks = std::move(made.remarks);
   replayed.workload = std::move(made.workload);
   const auto transfers = recorded_transfers(verdict, made.communicator);
-  for (const Tensor& bucket : tensors_of(replayed.workload)) {
-    const auto found = transfers.find(bucket.count * element_bytes);
+  for (const std::int64_t bytes : made.bytes) {
+    const auto found = transfers.find(bytes);
     if (found == transfers.end()) {
       replayed.transfers.clear();
       break;

@@ -163,6 +163,7 @@ JobWorkload workload_of_job(const JobLog& job) {
     layer.name = fmt::format("bucket{}", k);
     layer.kind = "bucket";
     layer.tensors = {std::max<std::int64_t>(records[k]->bytes / 4, 1)};
+    made.bytes.insert(made.bytes.begin(), records[k]->bytes);
   }
   const std::vector<double> between = computing_between(records, period);
   const bool timed =

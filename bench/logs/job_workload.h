@@ -2,6 +2,7 @@
 // networks and at other scales, with other algorithms.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ struct JobWorkload {
   Workload workload;
   int communicator = 0;              // of JobLog::communicators
   int steps = 0;                     // that the logs hold
+  std::vector<std::int64_t> bytes;   // of each bucket in its order, as logged
   std::vector<std::string> remarks;  // what was assumed or left out
 };
 
