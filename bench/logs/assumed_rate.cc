@@ -30,11 +30,9 @@ std::set<std::string> hosts_of(const JobLog& job, const JobRanks& ranks, int com
 
 /// Ranks on each host; 0 if it is not known.
 int ranks_per_host(const JobLog& job, const JobRanks& ranks, int communicator) {
-  const JobCommunicator& one = job.communicators[static_cast<std::size_t>(communicator)];
-  if (one.nodes > 0) return (one.ranks + one.nodes - 1) / one.nodes;
-  const std::set<std::string> hosts = hosts_of(job, ranks, communicator);
-  const auto heard = static_cast<int>(ranks.heard(communicator).size());
-  return hosts.empty() || heard < one.ranks ? 0 : heard / static_cast<int>(hosts.size());
+  const int hosts = known_hosts(job, ranks, communicator);
+  const int all = job.communicators[static_cast<std::size_t>(communicator)].ranks;
+  return hosts == 0 ? 0 : (all + hosts - 1) / hosts;
 }
 
 /// The most processes of the job that one of the hosts has; those of one format, as each names them
@@ -64,6 +62,13 @@ std::string place_of(const JobLog& job, const JobRanks& ranks, int communicator)
   const std::set<std::string> hosts = hosts_of(job, ranks, communicator);
   if (hosts.empty() || hosts.size() > 8) return place;
   return place + fmt::format(" on {}", fmt::join(hosts, ", "));
+}
+
+int known_hosts(const JobLog& job, const JobRanks& ranks, int communicator) {
+  const JobCommunicator& one = job.communicators[static_cast<std::size_t>(communicator)];
+  if (one.nodes > 0) return one.nodes;
+  const bool all_heard = std::ssize(ranks.heard(communicator)) >= one.ranks;
+  return all_heard ? static_cast<int>(hosts_of(job, ranks, communicator).size()) : 0;
 }
 
 int hosts_at_least(const JobLog& job, const JobRanks& ranks, int communicator) {

@@ -6,10 +6,9 @@
 #include <fmt/format.h>
 
 #include "bench/logs/job_report.h"
+#include "bench/logs/machine_question.h"
 #include "core/error.h"
 #include "core/plain_text.h"
-#include "heuristics/calibration/fit.h"
-#include "heuristics/policies/policy.h"
 #include "topologies/specification.h"
 
 namespace collbench {
@@ -38,68 +37,65 @@ const Candidate* played_one(const Answer& answer, std::string_view algorithm,
   return found;
 }
 
-const Candidate* chosen_one(const Answer& answer) {
-  for (const Candidate& candidate : answer.candidates) {
-    if (candidate.algorithm == answer.algorithm && candidate.protocol == answer.protocol) {
-      return &candidate;
-    }
-  }
-  return nullptr;
-}
-
-Question question_of(const JobCommunicator& one, const Machine& machine, Bytes bytes) {
+/// All-reduces of equal scale.
+struct ReducedSizes {
   Question question;
-  question.bytes = bytes;
-  question.workers = one.ranks;
-  question.nodes = one.nodes > 0 && one.ranks % one.nodes == 0
-                       ? one.nodes
-                       : nodes_of(machine.topology.layout(), one.ranks);
-  question.machine = &machine;
-  if (machine.costs.gpus) question.devices = Devices::gpus;
-  return question;
-}
+  Bytes first;
+  Bytes last;
+};
 
 }  // namespace
 
 SelectionTable rules_for_job(const std::string& topology, const RuleFormat& format,
                              const JobLog& job, const JobVerdict& verdict) {
-  std::map<std::pair<int, int>, std::pair<std::int64_t, std::int64_t>> sizes;  // by ranks and nodes
+  const JobRanks ranks(job);
+  std::map<int, Machine> machines;                      // by ranks
+  std::map<std::pair<int, int>, ReducedSizes> reduced;  // by ranks and nodes
+  std::string why_not = "no all-reduce of known ranks and size in the logs";
   for (const SizeFigures& row : verdict.sizes) {
-    const JobCommunicator& one = job.communicators[static_cast<std::size_t>(row.communicator)];
-    if (row.kind != LoggedKind::all_reduce || one.ranks < 2 || row.bytes < 1) continue;
-    auto& range =
-        sizes.try_emplace({one.ranks, one.nodes}, std::pair(row.bytes, row.bytes)).first->second;
-    range = {std::min(range.first, row.bytes), std::max(range.second, row.bytes)};
+    const int all = job.communicators[static_cast<std::size_t>(row.communicator)].ranks;
+    if (row.kind != LoggedKind::all_reduce || all < 2 || row.bytes < 1) continue;
+    if (!machines.contains(all)) machines.emplace(all, machine(topology, all));
+    const Bytes bytes{row.bytes};
+    const std::optional<Question> question =
+        question_on(machines.at(all), job, ranks, row.communicator, bytes, why_not);
+    if (!question) continue;
+    ReducedSizes& sizes =
+        reduced.try_emplace({all, question->nodes}, ReducedSizes{*question, bytes, bytes})
+            .first->second;
+    sizes.first = std::min(sizes.first, bytes);
+    sizes.last = std::max(sizes.last, bytes);
   }
-  require(!sizes.empty(), "no all-reduce of known ranks and size in the logs, to make rules for");
+  require(!reduced.empty(), "there is nothing to make rules for: " + why_not);
   SelectionTable table;
   table.policy = "auto";
   table.machine = topology;
   table.first = Bytes{std::numeric_limits<std::int64_t>::max()};
-  for (const auto& [scale, range] : sizes) {
-    const Machine machine = collbench::machine(topology, scale.first);
-    Question question =
-        question_of({.ranks = scale.first, .nodes = scale.second}, machine, Bytes{range.second});
-    question.available = format.offered;
-    table.first = std::min(table.first, Bytes{range.first});
-    table.last = std::max(table.last, Bytes{range.second});
+  for (auto& [scale, sizes] : reduced) {
+    sizes.question.bytes = sizes.last;
+    sizes.question.available = format.offered;
+    table.first = std::min(table.first, sizes.first);
+    table.last = std::max(table.last, sizes.last);
     table.scales.push_back(
-        size_rules(find_policy("auto"), question, Bytes{range.first}, Bytes{range.second}));
+        size_rules(find_policy("auto"), sizes.question, sizes.first, sizes.last));
   }
   return table;
 }
 
 std::vector<ChoiceOnMachine> choices_on(const std::string& topology, const JobLog& job,
                                         const JobVerdict& verdict) {
+  const JobRanks ranks(job);
   std::vector<ChoiceOnMachine> choices;
   for (std::size_t i = 0; i < verdict.sizes.size(); ++i) {
     const SizeFigures& row = verdict.sizes[i];
     const JobCommunicator& one = job.communicators[static_cast<std::size_t>(row.communicator)];
     if (row.kind != LoggedKind::all_reduce || one.ranks < 2 || row.bytes < 1) continue;
     const Machine machine = collbench::machine(topology, one.ranks);
-    const Question question = question_of(one, machine, Bytes{row.bytes});
-    const bool has_library = inside_library(question).has_value();
-    const Answer answer = ask(find_policy(has_library ? "nccl" : "model"), question);
+    std::string why_not;
+    const std::optional<Question> question =
+        question_on(machine, job, ranks, row.communicator, Bytes{row.bytes}, why_not);
+    if (!question) continue;
+    const Answer answer = answer_of_library(*question);
     const Candidate& best = answer.candidates.front();
     const Candidate* played = played_one(answer, job.words[row.algorithm], job.words[row.protocol]);
     if (played == nullptr) played = chosen_one(answer);

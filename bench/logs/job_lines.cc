@@ -26,11 +26,11 @@ std::string network_line(const NetworkVerdict& network) {
   if (network.state == NetworkState::unknown) {
     return "network: cannot be told from this, because " + network.unknown + where;
   }
+  const std::string stated = network.not_asked.empty() ? "nothing was stated" : network.not_asked;
   return fmt::format("network: {}: {} GB/s on the bus without waiting, {} GB/s expected ({}{}){}",
                      to_string(network.state), significant(network.measured_gbs, 3),
                      significant(network.expected_gbs, 3),
-                     network.assumed ? "nothing was stated; assumed is " : "", network.basis,
-                     where);
+                     network.assumed ? stated + "; assumed is " : "", network.basis, where);
 }
 
 /// What nobody is to blame for.

@@ -21,13 +21,14 @@ struct ChoiceOnMachine {
   Seconds best_time{0};
   double regret() const { return expected / best_time - 1; }
 };
-/// For each row of all-reduces of at least two ranks. Throws as machine() does.
+/// For each row of all-reduces of at least two ranks whose place on the machine is known. Throws as
+/// machine() does.
 std::vector<ChoiceOnMachine> choices_on(const std::string& topology, const JobLog& job,
                                         const JobVerdict& verdict);
 
 /// The rules of the policy `auto` on a machine for the numbers of ranks and the sizes that the job
 /// reduces, among what the form of another library can name. Throws as machine() does, and
-/// InvalidArgument if there is no all-reduce of at least two ranks.
+/// InvalidArgument if there is no all-reduce of at least two ranks whose place there is known.
 SelectionTable rules_for_job(const std::string& topology, const RuleFormat& format,
                              const JobLog& job, const JobVerdict& verdict);
 

@@ -203,8 +203,14 @@ JobVerdict judge_job(JobLog& job, const NetworkExpectation& expectation) {
   verdict.clock_offset_us = clock_offsets(job, operations, ranks);
   verdict.exposures = exposures_of(job, ranks.count());
   std::vector<NetworkVerdict> networks;
-  for (std::size_t c = 0; c < job.communicators.size(); ++c) {
-    networks.push_back(network_of(job, operations, ranks, static_cast<int>(c), expectation));
+  std::span<const JobOperation> rest = operations;  // in the order of communicators
+  for (int c = 0; c < std::ssize(job.communicators); ++c) {
+    const auto other = std::find_if(rest.begin(), rest.end(), [c](const JobOperation& each) {
+      return each.any().communicator != c;
+    });
+    const auto own = rest.first(static_cast<std::size_t>(other - rest.begin()));
+    rest = rest.subspan(own.size());
+    networks.push_back(network_of(job, own, ranks, c, expectation));
   }
   verdict.network = worst_of(networks);
   verdict.lateness = lateness_of(job, operations, ranks, verdict.network);

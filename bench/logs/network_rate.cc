@@ -9,11 +9,10 @@
 #include <fmt/format.h>
 
 #include "bench/logs/assumed_rate.h"
+#include "bench/logs/machine_question.h"
 #include "bench/reports/text.h"
 #include "core/plain_text.h"
 #include "core/quantile.h"
-#include "heuristics/calibration/fit.h"
-#include "heuristics/policies/policy.h"
 #include "topologies/specification.h"
 
 namespace collbench {
@@ -47,15 +46,12 @@ struct KindTransfers {
 };
 
 /// The kind that moves the most bytes comes first.
-std::vector<KindTransfers> transfers_of(const std::vector<JobOperation>& operations,
-                                        int communicator) {
+std::vector<KindTransfers> transfers_of(std::span<const JobOperation> operations) {
   std::map<LoggedKind, std::map<std::int64_t, SizeTransfers>> kinds;
   std::map<LoggedKind, double> moved;
   for (const JobOperation& operation : operations) {
     const LogRecord& any = operation.any();
-    if (any.communicator != communicator || !has_bus_rate(any.kind) || operation.last < 0) {
-      continue;
-    }
+    if (!has_bus_rate(any.kind) || operation.last < 0) continue;
     SizeTransfers& size = kinds[any.kind][any.bytes];
     size.bytes = any.bytes;
     size.us.push_back(operation.transfer_us);
@@ -116,10 +112,12 @@ void judge(const Bounds& bounds, NetworkVerdict& verdict) {
   } else {
     verdict.is_doubtful = true;
     verdict.unknown = fmt::format(
-        "{} GB/s is less than is usual ({} GB/s: {}), but {}: state --topo or --expect-busbw",
+        "{} GB/s is less than is usual ({} GB/s: {}), but {}: {}",
         significant(verdict.measured_gbs, 3), significant(verdict.expected_gbs, 3), verdict.basis,
         is_slow(verdict.measured_gbs) ? "latency may be most of it, and no two sizes tell"
-                                      : "may be all that this hardware has");
+                                      : "may be all that this hardware has",
+        verdict.not_asked.empty() ? "state --topo or --expect-busbw"
+                                  : verdict.not_asked + "; state --expect-busbw");
   }
 }
 
@@ -130,27 +128,33 @@ double rate_without_latency(const SizeTransfers& largest, double factor, double 
   return factor * static_cast<double>(largest.bytes) / us * 1e-3;
 }
 
+/// For what may be no fault of a network that is below what is expected.
+void doubt(NetworkVerdict& verdict, const std::string& why) {
+  verdict.state = NetworkState::unknown;
+  verdict.is_doubtful = true;
+  verdict.unknown = fmt::format("{} GB/s where {} are expected ({}), but {}",
+                                significant(verdict.measured_gbs, 3),
+                                significant(verdict.expected_gbs, 3), verdict.basis, why);
+}
+
 /// Without the durations of all ranks only a fast transfer is sure to be one.
 void doubt_slowness(bool any_complete, int heard, int ranks, NetworkVerdict& verdict) {
   if (verdict.state == NetworkState::healthy) return;
-  verdict.state = NetworkState::unknown;
-  verdict.is_doubtful = false;
   const std::string lacking = any_complete
                                   ? fmt::format("only {} of {} ranks have logs", heard, ranks)
                                   : "no operation has the durations of all ranks";
-  verdict.unknown = fmt::format(
-      "{} GB/s where {} are expected ({}), but {}: the others may wait for one that is missing",
-      significant(verdict.measured_gbs, 3), significant(verdict.expected_gbs, 3), verdict.basis,
-      lacking);
+  doubt(verdict, lacking + ": the others may wait for one that is missing");
 }
 
-/// Expected bus bandwidth of the largest size on the user's machine.
-void expect_of_machine(const NetworkExpectation& expectation, const JobCommunicator& one,
-                       Bytes bytes, double factor, NetworkVerdict& verdict) {
-  const Seconds time = expected_all_reduce(expectation.topology, one.ranks, one.nodes, bytes);
-  verdict.expected_gbs = factor * static_cast<double>(bytes.count) / time.count() * 1e-9;
-  verdict.basis = fmt::format("{} predicted on {} for {}", to_string(time), expectation.topology,
-                              to_string(bytes));
+/// What is usual is not what a machine should have that the user states.
+void doubt_health(NetworkVerdict& verdict) {
+  if (verdict.not_asked.empty() || verdict.state != NetworkState::healthy) return;
+  verdict.state = NetworkState::unknown;
+  verdict.unknown = fmt::format(
+      "{} GB/s is no less than is usual ({} GB/s: {}), but what --topo should reach is not known: "
+      "{}",
+      significant(verdict.measured_gbs, 3), significant(verdict.expected_gbs, 3), verdict.basis,
+      verdict.not_asked);
 }
 
 void count_disturbed(const std::vector<SizeTransfers>& sizes, NetworkVerdict& verdict) {
@@ -163,20 +167,10 @@ void count_disturbed(const std::vector<SizeTransfers>& sizes, NetworkVerdict& ve
   }
 }
 
-/// The least mean of the ranks is no transfer if another of them comes last each time.
-void doubt_means(NetworkVerdict& verdict) {
-  if (verdict.state != NetworkState::slow) return;
-  verdict.state = NetworkState::unknown;
-  verdict.unknown = fmt::format(
-      "{} GB/s where {} are expected ({}), but its times are means, which hold waiting if "
-      "ranks are late by turns",
-      significant(verdict.measured_gbs, 3), significant(verdict.expected_gbs, 3), verdict.basis);
-}
-
 /// What is judged: one communicator of a job.
 struct CommunicatorTransfers {
   const JobLog& job;
-  const std::vector<JobOperation>& operations;
+  std::span<const JobOperation> operations;  // its own
   const JobRanks& ranks;
   int communicator = 0;
   const NetworkExpectation& expectation;
@@ -191,17 +185,45 @@ std::string not_judged(const JobCommunicator& one, std::int64_t largest) {
                      to_string(Bytes{largest}));
 }
 
+/// The expected bus bandwidth of the largest size on the user's machine; false if it is not known.
+/// All-gathers and reduce-scatters have the one that rings have which send as much.
+bool expect_of_machine(const CommunicatorTransfers& these, const KindTransfers& kind, double factor,
+                       NetworkVerdict& verdict) {
+  const std::string& topology = these.expectation.topology;
+  const int all = these.job.communicators[static_cast<std::size_t>(these.communicator)].ranks;
+  const bool is_all_reduce = kind.kind == LoggedKind::all_reduce;
+  const double sent = factor * static_cast<double>(kind.sizes.back().bytes);  // by each rank
+  const Bytes bytes{std::llround(sent / bus_factor(LoggedKind::all_reduce, all))};
+  const Machine network = machine(topology, all);
+  const std::optional<Question> question =
+      question_on(network, these.job, these.ranks, these.communicator, bytes, verdict.not_asked);
+  if (!question) return false;
+  const Answer answer = answer_of_library(*question);
+  const auto ring = std::ranges::find_if(answer.candidates, [](const Candidate& each) {
+    return each.time && each.algorithm.starts_with("ring");
+  });
+  const Candidate* const played = is_all_reduce                     ? chosen_one(answer)
+                                  : ring == answer.candidates.end() ? nullptr
+                                                                    : &*ring;
+  if (played == nullptr) {
+    verdict.not_asked = fmt::format("nothing is known to play on {}", topology);
+    return false;
+  }
+  verdict.expected_gbs = sent / played->time->count() * 1e-9;
+  verdict.basis = fmt::format("{} predicted on {} for {}{}", to_string(*played->time), topology,
+                              is_all_reduce ? "" : "rings of an all-reduce that send as much, of ",
+                              to_string(bytes));
+  return true;
+}
+
 /// What is expected, in `verdict`, and its bounds.
 Bounds expect(const CommunicatorTransfers& these, const KindTransfers& kind, double factor,
               NetworkVerdict& verdict) {
   const auto& [job, operations, ranks, communicator, expectation] = these;
-  const JobCommunicator& one = job.communicators[static_cast<std::size_t>(communicator)];
   if (expectation.bus) {
     verdict.expected_gbs = expectation.bus->bytes_per_second * 1e-9;
     verdict.basis = "as stated";
-  } else if (!expectation.topology.empty() && kind.kind == LoggedKind::all_reduce) {
-    expect_of_machine(expectation, one, Bytes{kind.sizes.back().bytes}, factor, verdict);
-  } else {
+  } else if (expectation.topology.empty() || !expect_of_machine(these, kind, factor, verdict)) {
     const AssumedRate assumed = assumed_rate(job, ranks, communicator);
     verdict.assumed = true;
     verdict.expected_gbs = assumed.usual_gbs;
@@ -225,13 +247,10 @@ NetworkVerdict network_of_kind(const CommunicatorTransfers& these, const KindTra
   if (!verdict.unknown.empty()) return verdict;
   // With all ranks the median is what the network does. Without them waiting for a missing rank is
   // in it: only the fastest quarter may be free of that.
-  const auto is_here = [&](const JobOperation& operation) {
-    return operation.any().communicator == these.communicator && operation.any().kind == kind.kind;
-  };
   bool any_complete = false;
   bool of_means = false;
   for (const JobOperation& operation : operations) {
-    if (!is_here(operation)) continue;
+    if (operation.any().kind != kind.kind) continue;
     any_complete = any_complete || operation.timed_by_all;
     of_means = of_means || operation.any().count != 1;
   }
@@ -255,7 +274,10 @@ NetworkVerdict network_of_kind(const CommunicatorTransfers& these, const KindTra
   }
   judge(bounds, verdict);
   if (!all_heard) doubt_slowness(any_complete, heard, one.ranks, verdict);
-  if (of_means) doubt_means(verdict);
+  if (of_means && verdict.state == NetworkState::slow) {
+    doubt(verdict, "its times are means, which hold waiting if ranks are late by turns");
+  }
+  doubt_health(verdict);
   const double least = verdict.assumed ? bounds.least_gbs : verdict.expected_gbs;
   if (is_minor && without_latency >= surely_slow_share * least) return {};
   return verdict;
@@ -284,20 +306,7 @@ std::string_view to_string(NetworkState state) {
   return names.at(static_cast<std::size_t>(state));
 }
 
-Seconds expected_all_reduce(const std::string& topology, int ranks, int nodes, Bytes bytes) {
-  const Machine machine = collbench::machine(topology, ranks);
-  Question question;
-  question.bytes = bytes;
-  question.workers = ranks;
-  question.nodes = nodes > 0 ? nodes : nodes_of(machine.topology.layout(), ranks);
-  question.machine = &machine;
-  if (machine.costs.gpus) question.devices = Devices::gpus;
-  if (const auto inside = inside_library(question)) return *inside->chosen.time;
-  const Answer answer = ask(find_policy("model"), question);
-  return answer.candidates.front().time.value_or(Seconds{0});
-}
-
-NetworkVerdict network_of(const JobLog& job, const std::vector<JobOperation>& operations,
+NetworkVerdict network_of(const JobLog& job, std::span<const JobOperation> operations,
                           const JobRanks& ranks, int communicator,
                           const NetworkExpectation& expectation) {
   const JobCommunicator& one = job.communicators[static_cast<std::size_t>(communicator)];
@@ -307,7 +316,7 @@ NetworkVerdict network_of(const JobLog& job, const std::vector<JobOperation>& op
         "several communicators are taken together in it, whose ranks cannot be compared";
     return verdict;
   }
-  const std::vector<KindTransfers> kinds = transfers_of(operations, communicator);
+  const std::vector<KindTransfers> kinds = transfers_of(operations);
   if (kinds.empty()) {
     verdict.unknown = "there are no durations in it";
     return verdict;

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,30 +38,26 @@ struct NetworkVerdict {
   std::string unknown;              // why it cannot be told; empty: it is told
   std::string where;                // "communicator 'dp2' on h0, h1"
   std::int64_t healthy_others = 0;  // communicators, where this is the worst of several
-  /// Unknown though all ranks are heard, since it is below what is usual.
-  bool is_doubtful = false;
-  std::int64_t bytes = -1;  // of the largest collective that has durations
+  bool is_doubtful = false;         // unknown, since it is below what is expected or usual
+  std::int64_t bytes = -1;          // of the largest collective that has durations
   double measured_gbs = 0;
   double expected_gbs = 0;  // 0: no expectation
   bool assumed = false;     // the expectation was not stated
+  std::string not_asked{};  // why the machine that was stated tells nothing; empty: it does
   /// Operations that took more than 1.5 times the usual transfer on all ranks, of those judged.
   std::int64_t disturbed = 0;
   std::int64_t judged = 0;
   std::string odd_size{};  // a size that takes longer than a larger one, in words; empty: none
 };
 
-/// Of one communicator, by its collectives of the kind that moves the most, or of another that is
-/// surely slow.
+/// Of one communicator, whose operations these are, by its collectives of the kind that moves the
+/// most, or of another that is surely slow.
 /// Throws InvalidArgument if the topology cannot be read or does not seat the ranks.
-NetworkVerdict network_of(const JobLog& job, const std::vector<JobOperation>& operations,
+NetworkVerdict network_of(const JobLog& job, std::span<const JobOperation> operations,
                           const JobRanks& ranks, int communicator,
                           const NetworkExpectation& expectation);
 
 /// The slowest of the verdicts of all communicators; unknown if none could be judged.
 NetworkVerdict worst_of(const std::vector<NetworkVerdict>& verdicts);
-
-/// The expected time of an all-reduce on a machine: NCCL's where the machine has GPUs, else the
-/// best of our algorithms by the cost model. Throws as machine() does.
-Seconds expected_all_reduce(const std::string& topology, int ranks, int nodes, Bytes bytes);
 
 }  // namespace collbench
