@@ -1,0 +1,39 @@
+// Numbers in tables of other benchmarks that no type holds.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/core/refusal.h"
+
+#include "bench/foreign/foreign_tables.h"
+
+namespace collbench {
+namespace {
+
+using testing::HasSubstr;
+
+std::string refusal_of_reading(const std::string& text, const TableHints& hints = {}) {
+  return refusal([&] { read_foreign(text, "file", hints); });
+}
+
+// 641 x 6700417 is 2^32 + 1.
+TEST(ForeignNumbersTest, WhatOverflowsIsRefused) {
+  EXPECT_THAT(refusal_of_reading("nodes,tasks_per_node,bytes,avg_us\n10256,6700417,1024,30\n"),
+              HasSubstr("6700417 on each of 10256 nodes"));
+  EXPECT_THAT(refusal_of_reading("numCycle,collective,nodes,ranks,ranksPerNode,gpusPerRank,size,"
+                                 "type,redop,inplace,time,algbw,busbw,#wrong\n"
+                                 "0,AllReduce,2,10256,5128,6700417,1024,float,sum,0,16.9,1,1,0\n"),
+              HasSubstr("68719476752 GPUs are too many"));
+  const std::string results = R"("results":[{"size":1e300,"type":"float","redop":"sum",
+      "out_of_place":{"time":3.5}}]})";
+  EXPECT_THAT(refusal_of_reading(R"({"config":{"ngpus":8},)" + results, {.ranks = 2}),
+              HasSubstr("size is 1e+300; it must be at most"));
+  EXPECT_THAT(refusal_of_reading(R"({"config":{"ngpus":1e300},)" + results, {.ranks = 2}),
+              HasSubstr("config.ngpus is 1e+300; it must be at most"));
+  const MeasuredTable many = read_foreign(
+      R"({"benchmarks":[{"name":"ring/shm/workers:8/64","real_time":9,"iterations":1e300}]})",
+      "file");
+  EXPECT_EQ(many.times.at(0).samples, 1'000'000'000);
+}
+
+}  // namespace
+}  // namespace collbench
