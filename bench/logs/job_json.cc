@@ -81,10 +81,6 @@ void add_verdict(const JobVerdict& verdict, Json& out) {
   Json unknown = Json::object();
   if (!network.unknown.empty()) unknown["network"] = network.unknown;
   if (!lateness.unknown.empty()) unknown["late"] = lateness.unknown;
-  if (verdict.standstill.may_go_on) {
-    unknown["stuck_seq"] =
-        "the log ends there, which is a standstill only if the job did not go on";
-  }
   if (!unknown.empty()) out["cannot_be_told"] = std::move(unknown);
   if (network.expected_gbs > 0) {
     out["network_measured_gbs"] = tenth(network.measured_gbs);
