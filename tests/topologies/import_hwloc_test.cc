@@ -1,6 +1,9 @@
 // hwloc XML: GPUs where there are any, otherwise cores.
+#include <fmt/format.h>
+
 #include "tests/topologies/route_names.h"
 
+#include "topologies/bounds.h"
 #include "topologies/import/import_topology.h"
 
 namespace collbench {
@@ -58,6 +61,38 @@ TEST(ImportHwloc, TheCachePassesWhatAllItsCoresCan) {
   std::vector<LinkId> route;
   topology.route(0, 3, route);
   EXPECT_DOUBLE_EQ(topology.capacity(route[1]), 2 * topology.capacity(route[0]));
+}
+
+// As lstopo 2.9.0 writes "package:2 [numa] l3:1 core:2 pu:1", less attributes that are not read.
+std::string lstopo_package(int number, const std::string& memory) {
+  const std::string core = "<object type=\"Core\"><object type=\"PU\"/></object>";
+  return fmt::format(
+      "<object type=\"Package\" os_index=\"{}\">{}<object type=\"L3Cache\" "
+      "depth=\"3\">{}{}</object>"
+      "</object>\n",
+      number, memory, core, core);
+}
+
+TEST(ImportHwloc, ANumaNodeIsALeafThoughItListsItsPages) {
+  const std::string node =
+      "<object type=\"NUMANode\" os_index=\"0\"><page_type size=\"4096\" count=\"0\"/></object>";
+  const std::string cached =
+      "<object type=\"MemCache\" depth=\"1\"><info name=\"a\" value=\"b\"/>" + node + "</object>";
+  for (const std::string& memory : {node, cached}) {
+    const Topology topology =
+        topology_of_host(machine_of(lstopo_package(0, memory) + lstopo_package(1, memory)));
+    EXPECT_EQ(topology.vertices(), 4 + 4) << memory;
+    EXPECT_EQ(route_names(topology, 0, 3), "core 0 > L3 0 > numa 0 > numa 1 > L3 1 > core 3");
+    EXPECT_DOUBLE_EQ(bisection(topology)->lesser().bytes_per_second, 10e9) << memory;
+  }
+}
+
+TEST(ImportHwloc, MemoryThatNoCoreIsBesideIsNoWayBetweenNodes) {
+  const std::string node = "<object type=\"NUMANode\"><page_type size=\"4096\"/></object>";
+  const Topology topology =
+      topology_of_host(machine_of(node + lstopo_package(0, node) + lstopo_package(1, node)));
+  EXPECT_EQ(topology.vertices(), 4 + 4);
+  EXPECT_DOUBLE_EQ(bisection(topology)->lesser().bytes_per_second, 10e9);
 }
 
 TEST(ImportHwloc, GpusAreHostsBelowTheirBridges) {

@@ -59,7 +59,8 @@ class HwlocReader {
     has_gpus_ = count_objects(root, is_gpu) > 0;
     host_type_ = has_gpus_ ? "" : (count_objects(root, is_core) > 0 ? "Core" : "PU");
     for (const XmlElement& child : root.children) walk(child, {});
-    parts_.add_mesh(numa_nodes_, cpu_class("", "", 0, 0));
+    std::erase(numa_parts_, -1);
+    parts_.add_mesh(numa_parts_, cpu_class("", "", 0, 0));
   }
 
   Machine machine(const std::string& file) const {
@@ -70,19 +71,21 @@ class HwlocReader {
   }
 
  private:
-  // Where a walk stands: the part of the nearest NUMA node, cache and bridge; -1 where none is.
+  // Where a walk stands: the number of the nearest NUMA node, 0 outside of all; the part of the
+  // nearest cache and bridge, -1 where none is.
   struct Place {
-    int numa = -1;
+    std::size_t numa = 0;
     int cache = -1;
     int bridge = -1;
     double GBps = 0;  // of the PCI link above, 0 if not stated
   };
 
   void walk(const XmlElement& element, Place place) {
-    if (element.name != "object") return;
     const std::string type = element.text("type");
+    if (element.name != "object" || type == "MemCache") return;
     if (begins_numa(element)) {
-      place = {add_numa(), -1, -1, 0};
+      place = {numa_parts_.size(), -1, -1, 0};
+      numa_parts_.push_back(-1);
     } else if (type == "L3Cache" || (type == "Cache" && element.text("depth") == "3")) {
       if (!has_gpus_) place.cache = add_cache(place, element);
     } else if (type == "Bridge") {
@@ -95,35 +98,36 @@ class HwlocReader {
     for (const XmlElement& child : element.children) walk(child, place);
   }
 
-  // Since hwloc 2 a NUMA node is a leaf beside the objects whose memory it is; before, their
-  // parent.
+  // Since hwloc 2 a NUMA node is a leaf beside the objects whose memory it is, or below a cache of
+  // that memory; before, their parent. What is no object, such as its sizes of pages, is in both.
   static bool begins_numa(const XmlElement& element) {
-    if (element.text("type") == "NUMANode") return !element.children.empty();
-    for (const XmlElement& child : element.children) {
-      if (is_object(child, "NUMANode") && child.children.empty()) return true;
-    }
-    return false;
+    if (element.text("type") == "NUMANode") return !is_leaf(element);
+    return std::ranges::any_of(element.children, [](const XmlElement& child) {
+      return is_object(child, "MemCache") || (is_object(child, "NUMANode") && is_leaf(child));
+    });
   }
 
-  int add_numa() {
-    numa_nodes_.push_back(parts_.add_switch(fmt::format("numa {}", numa_nodes_.size())));
-    return numa_nodes_.back();
+  static bool is_leaf(const XmlElement& element) {
+    return std::ranges::none_of(element.children,
+                                [](const XmlElement& child) { return child.name == "object"; });
   }
 
+  // The part of a NUMA node, made when something first hangs on it.
   int numa_of(const Place& place) {
-    if (place.numa >= 0) return place.numa;
-    if (outside_ < 0) {
-      outside_ = parts_.add_switch("machine");
-      numa_nodes_.push_back(outside_);
+    int& part = numa_parts_[place.numa];
+    if (part < 0) {
+      part =
+          parts_.add_switch(place.numa == 0 ? "machine" : fmt::format("numa {}", place.numa - 1));
     }
-    return outside_;
+    return part;
   }
 
   int add_cache(const Place& place, const XmlElement& cache) {
     const int cores =
         count_objects(cache, [&](const XmlElement& e) { return is_object(e, host_type_); });
+    const int numa = numa_of(place);
     const int part = parts_.add_switch(fmt::format("L3 {}", caches_++));
-    parts_.add_cable(part, numa_of(place), assumed("core", 10), std::max(cores, 1));
+    parts_.add_cable(part, numa, assumed("core", 10), std::max(cores, 1));
     return part;
   }
 
@@ -181,9 +185,8 @@ class HwlocReader {
   GraphParts parts_;
   bool has_gpus_ = false;
   std::string host_type_;
-  std::vector<int> numa_nodes_;
+  std::vector<int> numa_parts_{-1};  // by the number of a NUMA node
   int caches_ = 0;
-  int outside_ = -1;
 };
 
 }  // namespace
