@@ -52,6 +52,62 @@ TEST(ImportNccl, ACableThatBothGpusListIsOneCable) {
   EXPECT_DOUBLE_EQ(route_GBps(topology, 0, 1), 12 * 20);
 }
 
+TEST(ImportNccl, RowsOfOneTargetAddUp) {
+  const auto to = [](const char* bus) {
+    const std::string row =
+        std::string("<nvlink target=\"") + bus + "\" count=\"2\" tclass=\"0x030200\"/>";
+    return row + row;
+  };
+  const Topology topology =
+      topology_of_node(node(gpu(0, 0, "a", to("b"), 80), gpu(1, 1, "b", to("a"), 80)));
+  EXPECT_DOUBLE_EQ(route_GBps(topology, 0, 1), 4 * 20);
+}
+
+// As RCCL writes an MI300X: <xgmi> where NCCL has <nvlink>, and gcn beside sm.
+std::string amd_gpu(int device, const std::string& bus, const std::string& links) {
+  const std::string number = std::to_string(device);
+  return "<pci busid=\"" + bus +
+         "\" class=\"0x120000\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\"><gpu dev=\"" +
+         number + "\" sm=\"94\" gcn=\"gfx942\" rank=\"" + number + "\" gdr=\"1\">" + links +
+         "</gpu></pci>\n";
+}
+std::string amd_node(const std::string& devices) {
+  return "<system version=\"2\"><cpu numaid=\"0\" arch=\"x86_64\" vendor=\"AuthenticAMD\" "
+         "familyid=\"143\" modelid=\"49\">\n" +
+         devices + "</cpu></system>\n";
+}
+
+TEST(ImportNccl, XgmiLinksOfRcclAreCables) {
+  const auto to = [](const char* bus) {
+    return std::string("<xgmi target=\"") + bus + "\" count=\"1\" tclass=\"0x130000\"/>";
+  };
+  const Machine machine = from_nccl_xml(
+      amd_node(amd_gpu(0, "a", to("b") + to("z") + to("z")) + amd_gpu(1, "b", to("a"))), "n.xml");
+  EXPECT_EQ(route_names(machine.topology, 0, 1), "gpu 0 > gpu 1");
+  EXPECT_DOUBLE_EQ(route_GBps(machine.topology, 0, 1), 48);
+  EXPECT_EQ(machine.topology.link_name(route(machine.topology, 0, 1)[0]), "gpu 0 -> gpu 1 (xgmi)");
+  EXPECT_EQ(machine.summary,
+            "2 GPUs of one node, from an RCCL topology file; costs beside the links as NCCL's; "
+            "2 xGMI links lead to GPUs outside the file");
+}
+
+TEST(ImportNccl, WhatAGpuHasThatIsNotReadIsSaid) {
+  const Machine machine =
+      from_nccl_xml(node(gpu(0, 0, "a", "<ualink target=\"b\"/>"), gpu(1, 1, "b", "")), "n.xml");
+  EXPECT_THAT(machine.summary, testing::EndsWith("; of the GPUs not read: <ualink>"));
+}
+
+// NCCL's netOverhead: 1 us, with AMD's CPUs 2, three times as long for Simple.
+TEST(ImportNccl, MessagesKeepTheProxyOfAmdsCpusTwiceAsLong) {
+  const auto gap_us = [](const std::string& text) {
+    const Costs costs = from_nccl_xml(text, "n.xml").costs;
+    const Seconds simple = costs.message_gap[1] + costs.protocols[2].message_gap[1];
+    return std::pair{costs.message_gap[1].count() * 1e6, simple.count() * 1e6};
+  };
+  EXPECT_EQ(gap_us(node(gpu(0, 0, "a", ""), "")), std::pair(1.0, 3.0));
+  EXPECT_EQ(gap_us(amd_node(amd_gpu(0, "a", ""))), std::pair(2.0, 6.0));
+}
+
 TEST(ImportNccl, NominalAndReachedRatesAreApart) {
   const std::string link = "<nvlink target=\"b\" count=\"1\" tclass=\"0x030200\"/>";
   const Topology topology =

@@ -57,6 +57,18 @@ TEST(RatesTest, NvlinkReachesLessThanItsNominalRateOnEveryGeneration) {
   EXPECT_LT(GBps(nvlink_class(86)), GBps(nvlink_class(80))) << "the small GPUs of a generation";
 }
 
+TEST(RatesTest, XgmiHasTheRateOfItsInstructionSet) {
+  EXPECT_DOUBLE_EQ(GBps(xgmi_class("gfx942")), 64);
+  EXPECT_DOUBLE_EQ(GBps(xgmi_class("gfx90a:sramecc+:xnack-")), 50);
+  EXPECT_DOUBLE_EQ(GBps(xgmi_class("910")), 50) << "as RCCL wrote it before";
+  double before = 0;
+  for (const char* gcn : {"908", "gfx90a", "gfx942", "gfx950"}) {
+    const double reached = GBps(xgmi_class(gcn)) * xgmi_class(gcn).efficiency;
+    EXPECT_GE(reached, before) << gcn << " is no slower than the one before";
+    before = reached;
+  }
+}
+
 TEST(RatesTest, APortHasTheSpeedOfTheFile) {
   EXPECT_DOUBLE_EQ(GBps(port_class(200'000, Seconds{1e-6})), 25) << "200 Gb/s";
   EXPECT_EQ(port_class(200'000, Seconds{3e-6}).latency, Seconds{3e-6});

@@ -1,9 +1,11 @@
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <optional>
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/parse.h"
 #include "topologies/import/graph.h"
@@ -30,7 +32,8 @@ bool holds_gpu_element(const XmlElement& element) {
   return false;
 }
 
-// One pass over the tree makes the parts, a second one the NVLinks, which name GPUs by bus id.
+// One pass over the tree makes the parts, a second one the NVLinks or, of AMD's GPUs, the xGMI
+// links, which name GPUs by bus id.
 class NcclReader {
  public:
   explicit NcclReader(const XmlElement& system) : lists_gpus_(holds_gpu_element(system)) {
@@ -42,11 +45,17 @@ class NcclReader {
   }
 
   Machine machine(const std::string& file) const {
-    const bool has_nvlink = !pairs_.empty() || nvswitch_ >= 0;
-    std::string summary =
-        fmt::format("{} GPUs of one node, from an NCCL topology file", parts_.hosts());
-    if (lost_ > 0) summary += fmt::format("; {} NVLinks lead to GPUs outside the file", lost_);
-    return {parts_.build(machine_name(file), file), nccl_costs(has_nvlink), summary,
+    std::string summary = fmt::format("{} GPUs of one node, from an {} topology file",
+                                      parts_.hosts(), has_xgmi_ ? "RCCL" : "NCCL");
+    if (has_xgmi_) summary += "; costs beside the links as NCCL's";
+    if (lost_ > 0) {
+      summary += fmt::format("; {} {} lead to GPUs outside the file", lost_,
+                             has_xgmi_ ? "xGMI links" : "NVLinks");
+    }
+    if (!unread_.empty()) {
+      summary += fmt::format("; of the GPUs not read: <{}>", fmt::join(unread_, ">, <"));
+    }
+    return {parts_.build(machine_name(file), file), nccl_costs(has_nvlink_, has_amd_cpus_), summary,
             fmt::format("NCCL topology file {}", file)};
   }
 
@@ -61,6 +70,7 @@ class NcclReader {
   void read_cpu(const XmlElement& cpu) {
     const int part = parts_.add_switch(fmt::format("cpu {}", cpu.text("numaid", "0")));
     cpus_.push_back(part);
+    has_amd_cpus_ = has_amd_cpus_ && cpu.text("vendor") == "AuthenticAMD";
     const LinkClass link =
         cpu_class(cpu.text("arch"), cpu.text("vendor"), cpu.integer("familyid", 0, -1, 1 << 20),
                   cpu.integer("modelid", 0, -1, 1 << 20));
@@ -120,35 +130,49 @@ class NcclReader {
   }
 
   void connect(const PendingGpu& gpu) {
-    const int sm = gpu.gpu->integer("sm", 70, 0, 10'000);
-    double switch_lanes = 0;
+    // Of each part that links lead to, how many do: a file may have several rows for it.
+    std::vector<std::pair<int, int>> lanes;
     for (const XmlElement& link : gpu.gpu->children) {
-      if (link.name == "c2c") connect_to_cpu(gpu, link);
-      if (link.name != "nvlink") continue;
-      const int count = link.integer("count", 1, 1, 1'000);
-      const std::string kind = link.text("tclass");
-      if (kind == nvswitch_class) {
-        switch_lanes += count;
-      } else if (kind.starts_with("0x0680")) {
-        parts_.add_cable(gpu.part, gpu.cpu, nvlink_class(sm), count);
-      } else {
-        connect_to_gpu(gpu, link.need("target"), nvlink_class(sm), count);
+      if (link.name == "nvlink" || link.name == "xgmi") {
+        add_lanes(lanes, end_of(link, gpu), link.integer("count", 1, 1, 1'000));
+        has_xgmi_ = has_xgmi_ || link.name == "xgmi";
+      } else if (link.name == "c2c") {
+        connect_to_cpu(gpu, link);
+      } else if (gpu.gpu->name == "gpu") {
+        unread_.insert(link.name);
       }
     }
-    if (switch_lanes == 0) return;
-    if (nvswitch_ < 0) nvswitch_ = parts_.add_switch("nvswitch");
-    parts_.add_cable(gpu.part, nvswitch_, nvlink_class(sm), switch_lanes);
+    const int sm = gpu.gpu->integer("sm", 70, 0, 10'000);
+    const LinkClass link = has_xgmi_ ? xgmi_class(gpu.gpu->text("gcn")) : nvlink_class(sm);
+    for (const auto& [part, count] : lanes) {
+      const bool is_new = joined_.emplace(std::minmax(gpu.part, part)).second;
+      if (is_new) parts_.add_cable(gpu.part, part, link, count);
+      has_nvlink_ = has_nvlink_ || part != gpu.cpu;
+    }
   }
 
-  void connect_to_gpu(const PendingGpu& gpu, const std::string& target, const LinkClass& link,
-                      int count) {
-    const auto other = by_bus_id_.find(target);
-    if (other == by_bus_id_.end() || other->second == gpu.part) {
+  void add_lanes(std::vector<std::pair<int, int>>& lanes, int part, int count) {
+    const auto known = std::ranges::find(lanes, part, &std::pair<int, int>::first);
+    if (part < 0) {
       lost_ += count;
-      return;
+    } else if (known == lanes.end()) {
+      lanes.emplace_back(part, count);
+    } else {
+      known->second += count;
     }
-    const auto pair = std::minmax(gpu.part, other->second);
-    if (pairs_.emplace(pair).second) parts_.add_cable(gpu.part, other->second, link, count);
+  }
+
+  // The part that a GPU's link leads to, -1 if it is not in the file.
+  int end_of(const XmlElement& link, const PendingGpu& gpu) {
+    const std::string kind = link.text("tclass");
+    if (kind == nvswitch_class) {
+      if (nvswitch_ < 0) nvswitch_ = parts_.add_switch("nvswitch");
+      return nvswitch_;
+    }
+    if (kind.starts_with("0x0680")) return gpu.cpu;
+    const auto other = by_bus_id_.find(link.need("target"));
+    const bool is_there = other != by_bus_id_.end() && other->second != gpu.part;
+    return is_there ? other->second : -1;
   }
 
   // `bw` is in MB/s per link.
@@ -167,7 +191,11 @@ class NcclReader {
   std::optional<LinkClass> inter_cpu_;
   std::vector<PendingGpu> gpus_;
   std::map<std::string, int> by_bus_id_;
-  std::set<std::pair<int, int>> pairs_;
+  std::set<std::pair<int, int>> joined_;  // parts, by NVLink or xGMI
+  std::set<std::string> unread_;          // elements
+  bool has_amd_cpus_ = true;
+  bool has_nvlink_ = false;  // between GPUs; xGMI is as good
+  bool has_xgmi_ = false;
   int nvswitch_ = -1;
   int lost_ = 0;
 };

@@ -168,7 +168,7 @@ class MatrixGraph {
   }
 
   Machine machine() const {
-    return {parts_.build(machine_name(file_), file_), nccl_costs(has_nvlink_),
+    return {parts_.build(machine_name(file_), file_), nccl_costs(has_nvlink_, false),
             fmt::format("{} GPUs of one node, from nvidia-smi topo -m{}", parts_.hosts(),
                         has_nvlink_ ? "; NVLinks taken for 25 GB/s each" : ""),
             fmt::format("nvidia-smi topo -m, {}", file_)};

@@ -58,6 +58,25 @@ LinkClass nvlink_class(int sm) {
                           row.reached_GBps, row.nominal_GBps));
 }
 
+LinkClass xgmi_class(const std::string& gcn) {
+  struct Family {
+    const char* set;
+    double nominal_GBps;
+    double reached_GBps;
+  };
+  static constexpr std::array<Family, 4> table{
+      {{"95", 76.8, 48}, {"94", 64, 48}, {"90a", 50, 36}, {"910", 50, 36}}};
+  const std::string set = gcn.starts_with("gfx") ? gcn.substr(3) : gcn;
+  Family found{"", 46, 24};  // MI50 to MI100; RCCL takes others for them
+  for (const Family& family : table) {
+    if (set.starts_with(family.set)) found = family;
+  }
+  return rate("xgmi", found.nominal_GBps, found.reached_GBps,
+              fmt::format("nominal: AMD's data sheets, per link; efficiency: ROCm/rccl, "
+                          "src/graph/topo.h, {} of {} GB/s",
+                          found.reached_GBps, found.nominal_GBps));
+}
+
 LinkClass pcie_class(double gigatransfers, int width) {
   // 8b/10b coding below 8 GT/s, 128b/130b up to 32, 242 of 256 bytes of a flit at 64.
   static constexpr std::array<Generation, 6> table{{{2.5, "1", 4, 3},
@@ -91,16 +110,18 @@ LinkClass port_class(double megabits, Seconds latency) {
   return port;
 }
 
-Costs nccl_costs(bool has_nvlink) {
+Costs nccl_costs(bool has_nvlink, bool has_amd_cpus) {
   const auto us = [](double value) { return Seconds{value * 1e-6}; };
   const char* source = "NCCL 2.30.7 src/graph/tuning.cc, ring latencies";
   const auto inside = [&](double nvlink, double pci) { return us(has_nvlink ? nvlink : pci); };
   Costs costs;
   costs.per_collective = us(6.6);
-  costs.message_gap = {us(0), us(1)};  // netOverhead there with CPUs other than AMD's
-  costs.protocols = {{"LL", 2, {inside(0.6, 1.0), us(2.7)}, {}, source},
-                     {"LL128", 128.0 / 120, {inside(1.9, 2.5), us(4.0)}, {}, source},
-                     {"Simple", 1, {inside(3.4, 5.7), us(14.0)}, {}, source, {us(0), us(2)}}};
+  const double gap_us = has_amd_cpus ? 2 : 1;  // netOverhead there; three times of it for Simple
+  costs.message_gap = {us(0), us(gap_us)};
+  costs.protocols = {
+      {"LL", 2, {inside(0.6, 1.0), us(2.7)}, {}, source},
+      {"LL128", 128.0 / 120, {inside(1.9, 2.5), us(4.0)}, {}, source},
+      {"Simple", 1, {inside(3.4, 5.7), us(14.0)}, {}, source, {us(0), us(2 * gap_us)}}};
   return costs;
 }
 

@@ -13,6 +13,10 @@ namespace collbench {
 /// One NVLink of a GPU of compute capability `sm` (80 for A100). lanes = how many there are.
 LinkClass nvlink_class(int sm);
 
+/// One xGMI link of an AMD GPU of this instruction set ("gfx942"; RCCL writes "908" for older
+/// ones).
+LinkClass xgmi_class(const std::string& gcn);
+
 /// A PCIe link of `gigatransfers` per second and lane (8 for Gen3) and `width` lanes. Zero for
 /// either means unknown, and then Gen3 or x16, as NCCL assumes.
 LinkClass pcie_class(double gigatransfers, int width);
@@ -24,7 +28,8 @@ LinkClass cpu_class(const std::string& arch, const std::string& vendor, int fami
 LinkClass port_class(double megabits, Seconds latency);
 
 /// NCCL's protocols LL, LL128 and Simple: latency of a ring step inside and between nodes, bytes on
-/// the wire per byte, and what a collective costs before its first step.
-Costs nccl_costs(bool has_nvlink);
+/// the wire per byte, and what a collective costs before its first step. With AMD's CPUs a message
+/// keeps an adapter's proxy twice as long.
+Costs nccl_costs(bool has_nvlink, bool has_amd_cpus);
 
 }  // namespace collbench
