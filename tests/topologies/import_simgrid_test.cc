@@ -92,7 +92,29 @@ TEST(ImportSimgrid, ASplitDuplexLinkHasADirectionThatTheWayBackTurns) {
   EXPECT_THAT(links(topology, 1, 0), testing::ElementsAre(1));
 }
 
-TEST(ImportSimgrid, OfAFatpipeEachSenderHasItsOwn) {
+TEST(ImportSimgrid, AHalfThatARouteNamesIsItsWayBackToo) {
+  const std::string hosts = "<host id=\"a\" speed=\"1f\"/><host id=\"b\" speed=\"1f\"/>\n";
+  const Topology topology = topology_of_platform(
+      zone("Full", hosts + "<link id=\"l\" bandwidth=\"1Gbps\" "
+                           "sharing_policy=\"SPLITDUPLEX\"/>\n"
+                           "<route src=\"a\" dst=\"b\"><link_ctn id=\"l_DOWN\"/>"
+                           "<link_ctn id=\"l_UP\"/></route>\n"));
+  EXPECT_THAT(links(topology, 0, 1), testing::ElementsAre(1, 0));
+  EXPECT_THAT(links(topology, 1, 0), testing::ElementsAre(0, 1));
+}
+
+TEST(ImportSimgrid, ABypassLeadsOneWay) {
+  const Topology topology = topology_of_platform(
+      zone("Full",
+           "<host id=\"a\" speed=\"1f\"/><host id=\"b\" speed=\"1f\"/>\n"
+           "<link id=\"slow\" bandwidth=\"1GBps\"/><link id=\"fast\" bandwidth=\"10GBps\"/>\n"
+           "<route src=\"a\" dst=\"b\"><link_ctn id=\"slow\"/></route>\n"
+           "<bypassRoute src=\"a\" dst=\"b\"><link_ctn id=\"fast\"/></bypassRoute>\n"));
+  EXPECT_DOUBLE_EQ(route_GBps(topology, 0, 1), 10);
+  EXPECT_DOUBLE_EQ(route_GBps(topology, 1, 0), 1);
+}
+
+TEST(ImportSimgrid, AFatpipeLimitsEveryPairOfHostsByItself) {
   const Topology topology = topology_of_platform(
       zone("Full", std::string(three_hosts) +
                        "<link id=\"l\" bandwidth=\"1Gbps\" sharing_policy=\"FATPIPE\"/>\n"
@@ -100,7 +122,21 @@ TEST(ImportSimgrid, OfAFatpipeEachSenderHasItsOwn) {
                        "<route src=\"b\" dst=\"c\"><link_ctn id=\"l\"/></route>\n"
                        "<route src=\"a\" dst=\"c\"><link_ctn id=\"l\"/></route>\n"));
   EXPECT_NE(links(topology, 0, 2), links(topology, 1, 2));
-  EXPECT_EQ(links(topology, 0, 2), links(topology, 0, 1));
+  EXPECT_NE(links(topology, 0, 2), links(topology, 0, 1));
+  EXPECT_NE(links(topology, 0, 2), links(topology, 2, 0));
+  EXPECT_DOUBLE_EQ(route_GBps(topology, 0, 1), 0.125);
+}
+
+TEST(ImportSimgrid, AFatpipeFromAHostToItselfIsNotMultiplied) {
+  const Topology topology = topology_of_platform(
+      zone("Full", std::string(three_hosts) +
+                       "<link id=\"l\" bandwidth=\"1Gbps\"/>\n"
+                       "<link id=\"own\" bandwidth=\"9Gbps\" sharing_policy=\"FATPIPE\"/>\n"
+                       "<route src=\"a\" dst=\"b\"><link_ctn id=\"l\"/></route>\n"
+                       "<route src=\"b\" dst=\"c\"><link_ctn id=\"l\"/></route>\n"
+                       "<route src=\"a\" dst=\"c\"><link_ctn id=\"l\"/></route>\n"
+                       "<route src=\"a\" dst=\"a\"><link_ctn id=\"own\"/></route>\n"));
+  EXPECT_EQ(topology.links().size(), 2U);
 }
 
 TEST(ImportSimgrid, OneWayRoutesAreOneWay) {

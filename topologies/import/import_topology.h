@@ -35,7 +35,7 @@ Machine import_topology_file(const std::string& path,
 /// SimGrid's platform XML, DTD 4.1 of SimGrid 3.32: zones with Full, Floyd, Dijkstra and Cluster
 /// routing, zoneRoutes, clusters (FLAT, TORUS, FAT_TREE, DRAGONFLY), cabinets. Hosts in the order
 /// of the file, rates as written: the factors of SimGrid's models are not applied. A SHARED link is
-/// one link for both directions; of a FATPIPE link each sending host has its own.
+/// one link for both directions; of a FATPIPE link each pair of hosts has its own.
 Machine from_simgrid_xml(std::string_view text, const std::string& file);
 
 /// The XML of NCCL_TOPO_DUMP_FILE: one node, GPUs as hosts in the order of their ranks. As in NCCL

@@ -67,17 +67,36 @@ class PlatformNumbering {
   }
 
   void number_links() {
+    note_taken_links();
     auto count = static_cast<std::int64_t>(links_.size());
     for (PlatformLink& link : platform_.links) {
       link.first = static_cast<LinkId>(count);
       count += copies(link);
-      require_links("SimGrid platform (a FATPIPE link is one for each host)", count);
+      require_links("SimGrid platform (a FATPIPE link is one for each pair of hosts)", count);
     }
     links_.resize(static_cast<std::size_t>(count));
   }
 
+  // Not those that only lead from a host to itself, such as most FATPIPE links.
+  void note_taken_links() {
+    const auto note = [&](const std::vector<Hop>& hops) {
+      for (const Hop& hop : hops) platform_.links[hop.link].is_taken = true;
+    };
+    for (const Zone& zone : platform_.zones) {
+      for (const auto* routes : {&zone.routes, &zone.bypasses}) {
+        for (const auto& [between, route] : *routes) {
+          if (between.first != between.second) note(route.hops);
+        }
+      }
+      for (const auto* half : {&zone.up, &zone.down}) {
+        for (const auto& [netpoint, hops] : *half) note(hops);
+      }
+    }
+  }
+
   std::int64_t copies(const PlatformLink& link) const {
-    if (link.sharing == Sharing::fatpipe) return static_cast<std::int64_t>(platform_.hosts.size());
+    const auto hosts = static_cast<std::int64_t>(platform_.hosts.size());
+    if (link.sharing == Sharing::fatpipe) return link.is_taken ? hosts * hosts : 1;
     return link.sharing == Sharing::split_duplex ? 2 : 1;
   }
 

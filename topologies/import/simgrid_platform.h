@@ -25,7 +25,10 @@ struct PlatformLink {
   std::int32_t link_class = 0;
   Sharing sharing = Sharing::shared;
   int zone = 0;
-  LinkId first = 0;  // shared: one link; split_duplex: up and down; fatpipe: one for each host
+  // shared: one link; split_duplex: up and down; fatpipe, which caps every message by itself: one
+  // for each pair of hosts, that from a to b being a * hosts + b
+  LinkId first = 0;
+  bool is_taken = false;  // by a route between two netpoints
 };
 
 /// One link of a route. Going down means the second half of a split-duplex link.

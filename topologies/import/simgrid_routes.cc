@@ -11,6 +11,7 @@ constexpr int deepest_gateways = 64;  // gateways that lead to each other withou
 
 struct PlatformWalk {
   Host sender;
+  Host receiver;
   std::vector<LinkId>& out;
   int depth = 0;
 };
@@ -66,7 +67,7 @@ class PlatformRoutes {
     }
   }
   void route(Host from, Host to, std::vector<LinkId>& out) const {
-    PlatformWalk walk{from, out};
+    PlatformWalk walk{from, to, out};
     const auto netpoint = [&](Host host) { return platform_->hosts[host]; };
     if (!global_route(netpoint(from), netpoint(to), walk)) out.clear();
   }
@@ -116,7 +117,9 @@ class PlatformRoutes {
 
   void take(Hop hop, PlatformWalk& walk) const {
     const PlatformLink& link = platform_->links[hop.link];
-    const LinkId offset = link.sharing == Sharing::fatpipe ? walk.sender : (hop.down ? 1 : 0);
+    const auto hosts = static_cast<LinkId>(platform_->hosts.size());
+    const bool is_fatpipe = link.sharing == Sharing::fatpipe;
+    const LinkId offset = is_fatpipe ? walk.sender * hosts + walk.receiver : (hop.down ? 1 : 0);
     walk.out.push_back(link.first + offset);
   }
 

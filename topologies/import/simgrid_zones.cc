@@ -146,12 +146,11 @@ class ZoneReader {
     return {found->second, is_split && direction == "DOWN"};
   }
 
-  std::vector<Hop> reversed(const std::vector<Hop>& hops) const {
-    std::vector<Hop> back(hops.rbegin(), hops.rend());
-    for (Hop& h : back) {
-      if (platform_.links[h.link].sharing == Sharing::split_duplex) h.down = !h.down;
-    }
-    return back;
+  // The hop of a way back: a split-duplex link turns, but not a half that is named by itself.
+  Hop turned(Hop there, const XmlElement& part) const {
+    const PlatformLink& link = platform_.links[there.link];
+    const bool turns = link.sharing == Sharing::split_duplex && part.text("id") == link.id;
+    return {there.link, there.down != turns};
   }
 
   void read_route(const XmlElement& route, bool joins_zones,
@@ -164,13 +163,18 @@ class ZoneReader {
       made.gateway_from = gateway(route, "gw_src", from);
       made.gateway_to = gateway(route, "gw_dst", to);
     }
+    PlatformRoute back{{}, made.gateway_to, made.gateway_from};
     for (const XmlElement& part : route.children) {
-      if (part.name == "link_ctn") made.hops.push_back(hop(part));
+      if (part.name != "link_ctn") continue;
+      made.hops.push_back(hop(part));
+      back.hops.push_back(turned(made.hops.back(), part));
     }
-    const std::string symmetrical = route.text("symmetrical", "YES");
+    std::ranges::reverse(back.hops);
+    // A bypass has no such attribute and leads one way.
+    const bool is_bypass = route.name == "bypassRoute";
+    const std::string symmetrical = is_bypass ? "NO" : route.text("symmetrical", "YES");
     if (from != to && (symmetrical == "YES" || symmetrical == "yes")) {
-      routes.try_emplace({to, from},
-                         PlatformRoute{reversed(made.hops), made.gateway_to, made.gateway_from});
+      routes.try_emplace({to, from}, std::move(back));
     }
     routes.insert_or_assign({from, to}, std::move(made));
   }
