@@ -83,6 +83,7 @@ struct Platform {
   std::vector<Zone> zones;
   std::vector<PlatformLink> links;
   std::vector<LinkClass> classes;
+  std::map<std::pair<double, double>, std::int32_t> class_of;  // by bytes per second and seconds
   std::vector<int> hosts;  // netpoints, in the order of the file
   std::map<std::string, int> by_name;
   std::map<std::string, int> link_by_id;

@@ -223,14 +223,10 @@ int Platform::add(Netpoint::Kind kind, const std::string& name, int zone,
 
 int Platform::add_link(PlatformLink link, double bytes_per_second, Seconds latency,
                        const XmlElement& element) {
-  const auto same = [&](const LinkClass& c) {
-    return c.nominal.bytes_per_second == bytes_per_second && c.latency == latency;
-  };
-  auto found = std::find_if(classes.begin(), classes.end(), same);
-  if (found == classes.end()) {
-    found = classes.insert(classes.end(), simgrid_class(bytes_per_second, latency));
-  }
-  link.link_class = static_cast<std::int32_t>(found - classes.begin());
+  const auto [known, is_new] = class_of.try_emplace({bytes_per_second, latency.count()},
+                                                    static_cast<std::int32_t>(classes.size()));
+  if (is_new) classes.push_back(simgrid_class(bytes_per_second, latency));
+  link.link_class = known->second;
   const auto index = static_cast<int>(links.size());
   if (!link_by_id.emplace(link.id, index).second) {
     element.refuse(fmt::format("a second link '{}'", link.id));
