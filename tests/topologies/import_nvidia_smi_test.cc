@@ -60,10 +60,35 @@ TEST(ImportNvidiaSmi, WithoutNvlinksTheWayLeadsOverSwitchesAndCpus) {
   EXPECT_EQ(route_names(system, 0, 1), "gpu 0 > cpu 0 > cpu 1 > gpu 1");
 }
 
+TEST(ImportNvidiaSmi, CpusInCommonTellOnlyOfPairsWhoseDistanceIsHidden) {
+  const Topology system = topology_of_matrix(all_pairs(4, "SYS", "0-47"));
+  EXPECT_EQ(route_names(system, 0, 3), "gpu 0 > cpu 0 > cpu 3 > gpu 3");
+  const auto two_pairs = [](const char* first, const char* second) {
+    return fmt::format(
+        "\tGPU0\tGPU1\tGPU2\tGPU3\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
+        "GPU0\t X \tPIX\tSYS\tSYS\t{0}\tN/A\tN/A\nGPU1\tPIX\t X \tSYS\tSYS\t{0}\tN/A\tN/A\n"
+        "GPU2\tSYS\tSYS\t X \tPIX\t{1}\tN/A\tN/A\nGPU3\tSYS\tSYS\tPIX\t X \t{1}\tN/A\tN/A\n",
+        first, second);
+  };
+  for (const std::string& text : {two_pairs("0-15", "16-31"), two_pairs("N/A", "N/A")}) {
+    EXPECT_EQ(route_names(topology_of_matrix(text), 0, 3),
+              "gpu 0 > pci switch 0 > cpu 0 > cpu 1 > pci switch 1 > gpu 3");
+  }
+}
+
 TEST(ImportNvidiaSmi, MoreNvlinksThanAGpuHasMeanASwitch) {
   const Topology topology = topology_of_matrix(all_pairs(8, "NV12"));
   EXPECT_EQ(route_names(topology, 0, 7), "gpu 0 > nvswitch > gpu 7");
   EXPECT_DOUBLE_EQ(route_GBps(topology, 0, 7), 240);
+}
+
+TEST(ImportNvidiaSmi, BehindASwitchAGpuMayHaveLostLinks) {
+  const Topology topology = topology_of_matrix(
+      "\tGPU0\tGPU1\tGPU2\tGPU3\tCPU Affinity\nGPU0\tX\tNV18\tNV16\tNV18\t0-3\n"
+      "GPU1\tNV18\tX\tNV16\tNV18\t0-3\nGPU2\tNV16\tNV16\tX\tNV16\t0-3\n"
+      "GPU3\tNV18\tNV18\tNV16\tX\t0-3\n");
+  EXPECT_DOUBLE_EQ(route_GBps(topology, 0, 3), 18 * 20);
+  EXPECT_DOUBLE_EQ(route_GBps(topology, 0, 2), 16 * 20);
 }
 
 TEST(ImportNvidiaSmi, FourLinksToEachOfThreeOthersAreCables) {

@@ -15,13 +15,14 @@ namespace {
 using testing::HasSubstr;
 
 TEST(ImportTopology, FormatsAreRecognisedByTheirContent) {
-  const std::array<std::pair<const char*, TopologyFormat>, 8> texts{
+  const std::array<std::pair<const char*, TopologyFormat>, 9> texts{
       {{"<?xml version='1.0'?>\n<!-- <system> -->\n<platform version=\"4.1\"/>",
         TopologyFormat::simgrid},
        {"<system version=\"1\"/>", TopologyFormat::nccl},
        {"<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology/>", TopologyFormat::hwloc},
        {"\n# comment\ntopology: [Ring]\nnpus_count: [8]\n", TopologyFormat::astra},
        {"\tGPU0\tGPU1\nGPU0\t X \tNV1\n", TopologyFormat::nvidia_smi},
+       {"\tGPU0\tGPU1\r\nGPU0\tX\tNV1\r\n", TopologyFormat::nvidia_smi},
        {"# a machine\nsummary = \"x\"\n", TopologyFormat::toml},
        {"[link.a]\n", TopologyFormat::toml},
        {"\xEF\xBB\xBF<system/>", TopologyFormat::nccl}}};

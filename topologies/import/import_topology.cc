@@ -37,6 +37,14 @@ bool has_line_starting(std::string_view text, std::string_view word) {
   });
 }
 
+// A row of nvidia-smi's matrix: GPU0 and, between blanks or tabs, X where it meets itself.
+bool has_matrix_row(std::string_view text) {
+  return std::ranges::any_of(split_at(text, '\n'), [](const std::string& line) {
+    const std::vector<std::string_view> words = split_at_blanks(line);
+    return !words.empty() && words[0] == "GPU0" && std::ranges::count(words, "X") > 0;
+  });
+}
+
 // Names of a file are shown, and a terminal would obey them. What nvidia-smi prints has such codes
 // of its own, which its reader leaves out.
 void refuse_control_characters(std::string_view text, const std::string& file) {
@@ -91,14 +99,12 @@ TopologyFormat detect_topology_format(std::string_view text, const std::string& 
   }
   if (has_line_starting(text, "from,to,")) return TopologyFormat::edges;
   if (text.find("npus_count") != std::string_view::npos) return TopologyFormat::astra;
-  if (text.find("GPU0") != std::string_view::npos && text.find(" X ") != std::string_view::npos) {
-    return TopologyFormat::nvidia_smi;
-  }
+  if (has_matrix_row(text)) return TopologyFormat::nvidia_smi;
   if (has_line_starting(text, "[") || has_line_starting(text, "summary"))
     return TopologyFormat::toml;
   throw InvalidArgument(
       fmt::format("{}: no topology format recognised: neither XML, nor a line "
-                  "with GPU0 (nvidia-smi topo -m), nor npus_count (ASTRA-sim), "
+                  "of GPU0 with an X (nvidia-smi topo -m), nor npus_count (ASTRA-sim), "
                   "nor a list of links (from,to,bandwidth_GBps,kind), nor a TOML table; "
                   "name it with --from",
                   file));

@@ -36,7 +36,7 @@ struct Relation {
 
 struct ConnectionTable {
   std::vector<std::string> devices;
-  std::vector<std::string> affinity;  // CPU list as written, empty if none
+  std::vector<std::string> affinity;  // CPU list as written, empty if unknown
   std::vector<std::vector<Relation>> relation;
 };
 
@@ -98,7 +98,9 @@ class MatrixReader {
     for (std::size_t i = 0; i < n; ++i) {
       row.push_back(read_entry(words[i + 1], i == found->second));
     }
-    if (words.size() > n + 1) matrix_.affinity[found->second] = words[n + 1];
+    if (words.size() > n + 1 && words[n + 1] != "N/A") {
+      matrix_.affinity[found->second] = words[n + 1];
+    }
   }
 
   Relation read_entry(const std::string& entry, bool is_itself) const {
@@ -137,7 +139,8 @@ class MatrixReader {
   std::map<std::string, std::size_t> index_;
 };
 
-// Sets of devices that are joined whenever two of them are at most so far apart.
+// Sets of devices that are joined whenever two of them are at most so far apart. CPUs in common
+// tell it only of those whose distance NVLinks hide.
 std::vector<int> groups(const ConnectionTable& matrix, Distance at_most) {
   std::vector<int> group(matrix.devices.size());
   std::iota(group.begin(), group.end(), 0);
@@ -146,9 +149,9 @@ std::vector<int> groups(const ConnectionTable& matrix, Distance at_most) {
       const Distance distance = matrix.relation[i][j].distance;
       const bool same_cpu = at_most >= one_cpu && !matrix.affinity[i].empty() &&
                             matrix.affinity[i] == matrix.affinity[j];
-      if (!same_cpu && (distance == unknown || distance > at_most)) continue;
+      const bool joins = distance == unknown ? same_cpu : distance <= at_most;
       const int from = group[i];
-      std::replace(group.begin(), group.end(), from, group[j]);
+      if (joins && from != group[j]) std::replace(group.begin(), group.end(), from, group[j]);
     }
   }
   return group;
@@ -231,20 +234,23 @@ class MatrixGraph {
     }
   }
 
+  // Behind a switch two GPUs have as many NVLinks in common as the one with fewer has.
   void add_nvswitch() {
     const int hub = parts_.add_switch("nvswitch");
-    int lanes = 0;
+    std::vector<int> lanes;
+    for (const auto& row : matrix_.relation) {
+      lanes.push_back(std::ranges::max(row, {}, &Relation::nvlinks).nvlinks);
+    }
     for (std::size_t i = 0; i < part_.size(); ++i) {
-      const auto& row = matrix_.relation[i];
-      for (std::size_t j = 0; j < part_.size(); ++j) {
-        if (i == j || !is_gpu(matrix_.devices[i]) || !is_gpu(matrix_.devices[j])) continue;
-        if (lanes == 0) lanes = row[j].nvlinks;
-        require(row[j].nvlinks == lanes,
-                fmt::format("{}: the NV counts exceed the {} links a GPU has, and differ: how {} "
-                            "and {} are wired is not in the matrix",
-                            file_, most_nvlinks, matrix_.devices[i], matrix_.devices[j]));
+      if (!is_gpu(matrix_.devices[i])) continue;
+      for (std::size_t j = 0; j < i; ++j) {
+        require(!is_gpu(matrix_.devices[j]) ||
+                    matrix_.relation[i][j].nvlinks == std::min(lanes[i], lanes[j]),
+                fmt::format("{}: the NV counts exceed the {} links a GPU has, and are not those "
+                            "of a switch: how {} and {} are wired is not in the matrix",
+                            file_, most_nvlinks, matrix_.devices[j], matrix_.devices[i]));
       }
-      if (is_gpu(matrix_.devices[i])) parts_.add_cable(part_[i], hub, assumed_nvlink(), lanes);
+      if (lanes[i] > 0) parts_.add_cable(part_[i], hub, assumed_nvlink(), lanes[i]);
     }
   }
 
