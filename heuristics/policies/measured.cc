@@ -10,6 +10,7 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -87,19 +88,17 @@ CurveTable table_at(const Question& question, int workers) {
   return table;
 }
 
-/// The measured scale with the nearest number of workers; 0 if nothing is measured.
-int nearest_workers(const Question& question) {
-  int nearest = 0;
-  double least = 0;
+/// The measured numbers of workers nearest to those asked: one, or two where one is as many times
+/// less as the other is more. Empty if nothing is measured.
+std::set<int> nearest_workers(const Question& question) {
+  std::map<double, std::set<int>> by_distance;  // how many times apart
   for (const MeasuredTime& row : question.measured) {
     if (!is_of(row, question) || row.scale.ranks < 2) continue;
-    const double away = std::abs(std::log(static_cast<double>(row.scale.ranks) / question.workers));
-    if (nearest != 0 && away >= least) continue;
     if (row.scale.nodes != 0 && row.scale.nodes != question.nodes) continue;
-    nearest = row.scale.ranks;
-    least = away;
+    const auto [few, many] = std::minmax(row.scale.ranks, question.workers);
+    by_distance[static_cast<double>(many) / few].insert(row.scale.ranks);
   }
-  return nearest;
+  return by_distance.empty() ? std::set<int>{} : by_distance.begin()->second;
 }
 
 /// Says how far a size is from those measured of all algorithms together.
@@ -171,14 +170,15 @@ bool is_measured_at(const MeasuredTime& row, const Question& question, int worke
 }
 
 Answer ask_measured(const Question& question) {
-  const int workers = nearest_workers(question);
-  require(workers > 0,
+  const std::set<int> nearest = nearest_workers(question);
+  require(!nearest.empty(),
           question.measured.empty()
               ? std::string("nothing is measured: give measurements (--measured)")
               : fmt::format("of {} measurements none is of a correct {}{} on {}",
                             question.measured.size(), to_string(question.collective),
                             question.backend.empty() ? "" : " with " + question.backend,
                             counted(question.nodes, "node")));
+  const int workers = *nearest.rbegin();
   const CurveTable table = table_at(question, workers);
   Answer answer = take_fastest(candidates_of(table, question));
   settle(table, size_in(question), answer);
@@ -186,8 +186,9 @@ Answer ask_measured(const Question& question) {
   answer.reason = "measured: " + answer.reason;
   answer.warnings.insert(answer.warnings.end(), table.warnings.begin(), table.warnings.end());
   if (workers != question.workers) {
-    answer.warnings.push_back(fmt::format("{} workers were not measured; the times are those of {}",
-                                          question.workers, workers));
+    answer.warnings.push_back(fmt::format(
+        "{} workers were not measured; the times are those of {}{}", question.workers, workers,
+        nearest.size() > 1 ? fmt::format(", and {} are as near", *nearest.begin()) : ""));
   }
   warn_of_size(table, question, answer);
   warn_of_counts(question, answer);

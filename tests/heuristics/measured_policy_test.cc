@@ -69,6 +69,20 @@ TEST(MeasuredPolicyTest, OfWhatWasMeasuredInPlaceTooTheTimesOutOfPlaceCount) {
   EXPECT_EQ(answer_of("measured", times).algorithm, "tree");
 }
 
+TEST(MeasuredPolicyTest, OfTwoNumbersOfWorkersAsNearTheLargerCounts) {
+  std::vector<MeasuredTime> times{row("ring", 10), row("direct", 20), row("ring", 90),
+                                  row("direct", 30)};
+  for (std::size_t i = 0; i < times.size(); ++i) times[i].scale = {i < 2 ? 4 : 16, 0};
+  for (int turn = 0; turn < 2; ++turn) {
+    const Answer answer = answer_of("measured", times);
+    EXPECT_EQ(answer.algorithm, "direct");
+    EXPECT_THAT(answer.warnings,
+                ElementsAre("8 workers were not measured; the times are those of 16, and 4 are as "
+                            "near"));
+    std::ranges::reverse(times);
+  }
+}
+
 TEST(MeasuredPolicyTest, TimesOfTwoSystemsAreNotJoined) {
   const std::vector<MeasuredTime> times{row("ring", 10, "a"), row("tree", 20, "a"),
                                         row("tree", 1, "b")};
