@@ -1,10 +1,11 @@
 // Fuzzes topologies as the command line names them: any text is a machine that seats the workers,
-// or an InvalidArgument.
+// an InvalidArgument, or a file that is not there.
 #include <string>
 
 #include "tests/fuzz/fuzz_target.h"
 
 #include "core/error.h"
+#include "core/file_error.h"
 #include "topologies/specification.h"
 
 FUZZ_TARGET(topology_spec, input) {
@@ -17,5 +18,6 @@ FUZZ_TARGET(topology_spec, input) {
   try {
     if (collbench::machine(text, 5).topology.hosts() < 5) std::abort();
   } catch (const collbench::InvalidArgument&) {
+  } catch (const collbench::FileUnavailable&) {
   }
 }
