@@ -61,11 +61,13 @@ std::string to_string(const AlgorithmSpec& spec) {
     return std::string(file_prefix) + path->second;
   }
   std::string text = spec.name;
+  std::string network;  // comes last
   for (const auto& [key, value] : spec.options) {
-    text += ":" + key;
-    if (!value.empty()) text += "=" + value;
+    std::string& end = spec.name == "synth" && key == "topo" ? network : text;
+    end += ":" + key;
+    if (!value.empty()) end += "=" + value;
   }
-  return text;
+  return text + network;
 }
 
 }  // namespace collbench

@@ -294,6 +294,7 @@ TEST(Synthesis, RanksThatPlayAllTracksInStepGetOne) {
   EXPECT_GT(tracks_of(parse_algorithm_spec(text)), 1u);
   EXPECT_EQ(tracks_of(for_ranks_in_step(parse_algorithm_spec(text))), 0u);
   const AlgorithmSpec eight = parse_algorithm_spec("synth:tracks=8" + text.substr(5));
+  EXPECT_EQ(parse_algorithm_spec(to_string(eight)), eight);
   EXPECT_EQ(tracks_of(for_ranks_in_step(eight)), 8u);
   EXPECT_EQ(for_ranks_in_step({"ring", {}}), (AlgorithmSpec{"ring", {}}));
   EXPECT_EQ(for_ranks_in_step(eight).options.at("routes"), "one");
