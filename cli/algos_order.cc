@@ -1,6 +1,8 @@
 // `collbench algos order`: in which order sums are taken, and which orders an observed result has.
 #include <algorithm>
 #include <iostream>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -91,7 +93,8 @@ int judge_observed(const std::string& path) {
   const auto count = static_cast<std::int64_t>(observed.values.size());
   std::cout << fmt::format("{} {} of {} workers, seed {}\n", count, to_string(observed.type),
                            observed.ranks, observed.seed);
-  const std::vector<Agreement> found = judge_orders(observed);
+  std::set<AdditionOrder> orders;
+  const std::vector<Agreement> found = judge_orders(observed, &orders);
   std::vector<Agreement> agreeing;
   for (const Agreement& each : found) {
     if (each.agreeing < count) break;
@@ -108,7 +111,7 @@ int judge_observed(const std::string& path) {
                              found[i].agreeing, count, found[i].first_unlike);
   }
   constexpr std::size_t most_shown = 64;
-  const std::vector<OrderRun> runs = explain_by_element(observed);
+  const std::vector<OrderRun> runs = explain_by_element(observed, std::move(orders));
   std::cout << "element by element:\n";
   for (std::size_t i = 0; i < runs.size() && i < most_shown; ++i) {
     const OrderRun& run = runs[i];

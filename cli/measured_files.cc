@@ -49,12 +49,13 @@ std::vector<MeasuredTable> read_measured_files(const std::vector<std::string>& p
   std::vector<std::string> skipped;
   for (const std::string& path : paths) {
     try {
-      for (MeasuredTable& table : read_tables(path, skipped)) tables.push_back(std::move(table));
+      for (MeasuredTable& table : read_tables(path, skipped, kind))
+        tables.push_back(std::move(table));
     } catch (const InvalidArgument& error) {
       if (kind == CollectiveKind::all_reduce) throw;
       throw InvalidArgument(
-          fmt::format("{}; rows of {} are read from our own records and from CSV "
-                      "with a column 'collective', not from tables of other "
+          fmt::format("{}; rows of {} are read from tables of nccl-tests and rccl-tests, our own "
+                      "records and CSV with a column 'collective', not from tables of other "
                       "benchmarks",
                       error.what(), to_string(kind)));
     }
@@ -91,7 +92,7 @@ std::vector<MeasuredTime> rows_to_choose_by(const std::string& tables, Collectiv
   std::vector<MeasuredTime> rows;
   std::vector<std::string> skipped;
   for (const std::string& name : table_names(tables)) {
-    for (MeasuredTable& table : read_tables(name, skipped)) {
+    for (MeasuredTable& table : read_tables(name, skipped, kind)) {
       keep_collective(table, kind);
       const std::size_t ours = std::erase_if(table.times, is_ours);
       if (ours > 0) {

@@ -1,11 +1,13 @@
 #include "cli/run_options.h"
 
 #include <algorithm>
+#include <iostream>
 
 #include <fmt/format.h>
 
 #include "bench/measure/case_filter.h"
 #include "cli/remote.h"
+#include "cli/terminal.h"
 #include "core/error.h"
 #include "core/parse.h"
 #include "transports/cuda/devices.h"
@@ -147,6 +149,19 @@ Sweep sweep_of(const Settings& settings, const std::optional<LaunchedWorker>& wo
   return sweep;
 }
 
+/// nccl-tests, too, takes as many whole elements as a size has, which may be none.
+void note_empty_vectors(const Settings& settings, const std::vector<Case>& cases) {
+  const auto is_empty = [](const Case& point) {
+    return point.bytes.count == 0 && point.counts.empty();
+  };
+  const auto empty = std::ranges::find_if(cases, is_empty);
+  if (empty == cases.end() || settings.size("minbytes") == Bytes{0} || !speaks_for_all()) return;
+  std::cerr << fmt::format(
+      "note: sizes below one element of {} ({}) have 0 bytes, as with "
+      "nccl-tests: vectors are whole elements\n",
+      to_string(empty->type), to_string(Bytes{size_of(empty->type)}));
+}
+
 /// Counts say how large the vector is, and how many workers there are unless that is said.
 void read_counts(const Settings& settings, Sweep& sweep) {
   sweep.common.counts = settings.text("counts");
@@ -245,6 +260,7 @@ std::vector<Case> filtered(const Settings& settings, std::vector<Case> cases) {
   const auto filter = parse_filter(settings.text("filter"));
   std::erase_if(cases, [&](const Case& point) { return !matches(filter, point); });
   require(!cases.empty(), fmt::format("{} leaves no case", settings.label("filter")));
+  note_empty_vectors(settings, cases);
   return cases;
 }
 

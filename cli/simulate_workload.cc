@@ -9,6 +9,7 @@
 #include "cli/exit_code.h"
 #include "cli/output_file.h"
 #include "cli/simulate_options.h"
+#include "cli/terminal.h"
 #include "core/plain_text.h"
 #include "topologies/specification.h"
 
@@ -46,14 +47,20 @@ int simulate_workload(const Settings& settings) {
   const ReplayedJob job = job_named(settings.text("workload"));
   for (const std::string& remark : job.remarks) std::cerr << "note: " << remark << '\n';
   std::vector<ReplayedStep> steps;
+  ProgressLine progress(use_progress(settings.text("progress")));
   if (!job.transfers.empty()) steps.push_back(replay_as_recorded(job));
   for (const std::string& topology : simulated_topologies_of(settings)) {
     for (const int workers : worker_counts_of(settings, topology, job.ranks)) {
       for (const std::string& algorithm : settings.algorithms()) {
-        steps.push_back(replay_on(job, topology, algorithm, workers));
+        const auto show = [&](std::size_t at, std::size_t buckets) {
+          progress.show(fmt::format("{} on {}, {} workers: all-reduce {}/{}", algorithm, topology,
+                                    workers, at + 1, buckets));
+        };
+        steps.push_back(replay_on(job, topology, algorithm, workers, show));
       }
     }
   }
+  progress.clear();
   if (settings.text("json") != "-") {
     const ReplayedStep& first = steps.front();
     std::cout << fmt::format("# {}: {} of {}, {}\n", job.workload.sample,

@@ -60,7 +60,9 @@ TrainSession::TrainSession(const Settings& settings, const TrainingPlan& plan, b
 void TrainSession::use(const Dataset& samples, int replicas) {
   if (folder_.empty()) return;
   plan_.data_digest = digest_of(samples);
-  plan_.data_division = InputPipeline(samples, input_of(plan_), replicas, 0).division();
+  const InputPipeline pipeline(samples, input_of(plan_), replicas, 0);
+  plan_.data_division = pipeline.division();
+  if (pipeline.sharding() != AutoShard::data) plan_.steps_per_pass = pipeline.steps_per_pass();
 }
 
 std::string TrainSession::file_to_resume() const {

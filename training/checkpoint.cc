@@ -31,6 +31,7 @@ constexpr const char* format = "collbench checkpoint 2";
 constexpr const char* format_without_checksum = "collbench checkpoint 1";
 constexpr std::string_view no_checksum = "00000000";
 constexpr std::size_t checksum_digits = no_checksum.size();
+constexpr const char* steps_of_pass = "steps of a pass";
 constexpr std::string_view prefix = "step-";
 constexpr std::string_view suffix = ".safetensors";
 
@@ -83,13 +84,27 @@ class Numbers {
   const std::string& name_;
 };
 
+/// Whether all samples were taken equally often, and the next ones are those that a run divided as
+/// the plan would take there: then another division than the one before goes on as well.
+bool is_between_passes(const Numbers& metadata, const TrainingPlan& plan) {
+  const std::string saved = metadata.text_of(steps_of_pass);
+  return plan.steps_per_pass > 0 && saved == std::to_string(plan.steps_per_pass) &&
+         metadata.count("step") % plan.steps_per_pass == 0;
+}
+
 void require_same_plan(const Numbers& metadata, const TrainingPlan& plan, const std::string& name) {
   for (const auto& [key, value] : settings_of(plan)) {
     std::string saved = metadata.text_of(key);
     if (saved.empty() && key == "autoshard") saved = metadata.text_of("sharding");  // its old name
     // Earlier versions saved fewer settings, and an evaluator may have other samples.
-    require(saved.empty() || value.empty() || saved == value,
-            fmt::format("{} was saved with {} '{}'; this run has '{}'", name, key, saved, value));
+    if (saved.empty() || value.empty() || saved == value) continue;
+    const bool is_division = key == "division of the data";
+    if (is_division && is_between_passes(metadata, plan)) continue;
+    throw InvalidArgument(fmt::format(
+        "{} was saved with {} '{}'; this run has '{}'{}", name, key, saved, value,
+        is_division ? ". They may differ only where a pass over the data has ended, and if both "
+                      "have as many steps in a pass"
+                    : ""));
   }
 }
 
@@ -169,6 +184,9 @@ std::string encode_checkpoint(const TrainingPlan& plan, const TrainingState& sta
   for (const auto& [key, value] : settings_of(plan)) file.metadata[key] = value;
   file.metadata["format"] = format;
   file.metadata["step"] = std::to_string(state.step);
+  if (plan.steps_per_pass > 0) {
+    file.metadata[steps_of_pass] = std::to_string(plan.steps_per_pass);
+  }
   file.metadata["updates"] = std::to_string(state.optimizer.updates);
   file.metadata["epoch loss"] = fmt::format("{:a}", state.epoch.loss);
   file.metadata["epoch correct"] = std::to_string(state.epoch.correct);

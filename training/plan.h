@@ -41,10 +41,11 @@ struct TrainingPlan {
   StateSharding state_sharding = StateSharding::none;
   AutoShard sharding = AutoShard::automatic;  // of the data
   bool drop_remainder = true;
-  std::int64_t save_every = 0;  // steps between checkpoints; 0: at the end of each epoch
-  Seconds timeout{60};          // a rank that is silent for so long counts as lost
-  std::string data_digest;      // of the samples; "" where they are not compared
-  std::string data_division;    // of the input pipeline; "" likewise
+  std::int64_t save_every = 0;      // steps between checkpoints; 0: at the end of each epoch
+  Seconds timeout{60};              // a rank that is silent for so long counts as lost
+  std::string data_digest;          // of the samples; "" where they are not compared
+  std::string data_division;        // of the input pipeline; "" likewise
+  std::int64_t steps_per_pass = 0;  // of the input pipeline; 0: the same for any workers
 };
 
 /// The type in which gradients of `type` travel where `wire` is asked for.

@@ -3,8 +3,10 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "bench/foreign/foreign_readers.h"
+#include "bench/foreign/nccl_rows.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/parse.h"
@@ -20,7 +22,9 @@ MeasuredTable read_table(std::string_view text, const std::string& file, Read re
   MeasuredTable table;
   table.name = file;
   read_json<SortedJson>(text, file, [&](const SortedJson& json) { read(json, table); });
-  require(!table.times.empty(), fmt::format("{}: no measurement in it", file));
+  require(!table.times.empty(),
+          fmt::format("{}: no measurement in it{}{}", file, table.notes.empty() ? "" : "; ",
+                      fmt::join(table.notes, "; ")));
   return table;
 }
 
@@ -42,7 +46,9 @@ std::int64_t whole_number(const SortedJson& value, const std::string& what,
 /// Type, operator and size. False for a size of 0, which is no measurement.
 bool read_vector(MeasuredTime& row, const SortedJson& entry, const std::string& place) {
   row.bytes = Bytes{whole_number(entry.at("size"), "size", place, std::int64_t{1} << 62)};
-  read_names(row, entry.at("type").get<std::string>(), entry.at("redop").get<std::string>(), place);
+  const std::string op = entry.at("redop").get<std::string>();
+  read_names(row, entry.at("type").get<std::string>(),
+             op == "none" ? to_string(row.op) : std::string_view(op), place);
   return row.bytes.count > 0;
 }
 
@@ -61,9 +67,8 @@ void read_nccl_half(const SortedJson& entry, const MeasuredTime& row, bool in_pl
     measured.low = Seconds{number(spread.at("min_us"), "min_us", place) * 1e-6};
     measured.high = Seconds{number(spread.at("max_us"), "max_us", place) * 1e-6};
   }
-  if (cells.contains("nwrong")) {
-    measured.wrong = whole_count(number(cells["nwrong"], "nwrong", place));
-  }
+  const SortedJson wrong = cells.value("nwrong", SortedJson());  // null with -c 0
+  if (!wrong.is_null()) measured.wrong = whole_count(number(wrong, "nwrong", place));
   table.times.push_back(std::move(measured));
 }
 
@@ -78,6 +83,29 @@ Scale read_devices(const SortedJson& document, MeasuredTable& table) {
   }
   table.hosts.assign(hosts.begin(), hosts.end());
   return {ranks, static_cast<int>(hosts.size())};
+}
+
+/// The collective of a row, by the name of the test or by what differs between tests.
+std::optional<CollectiveKind> collective_of_entry(const SortedJson& entry, std::string_view test,
+                                                  MeasuredTime& row, const std::string& place) {
+  NcclColumns columns{.reduces = entry.at("redop") != "none", .bytes = row.bytes};
+  if (entry.contains("count")) {
+    const auto count = whole_number(entry["count"], "count", place, std::int64_t{1} << 58);
+    columns.counted = count * size_of(row.type);
+  }
+  const std::string root = entry.value("root", std::string("-1"));
+  columns.root = small_integer_in(trimmed(root), 0);
+  const auto kind = test.empty() ? columns.collective() : collective_of_test(test);
+  if (kind && has_root(*kind)) row.root = columns.root.value_or(0);
+  return kind;
+}
+
+/// The program that wrote it; empty where it does not say.
+std::string test_of(const SortedJson& document) {
+  const SortedJson args = document.value("args", SortedJson::array());
+  const bool says = args.is_array() && !args.empty() && args[0].is_string();
+  const std::string test = says ? args[0].get<std::string>() : "";
+  return test.ends_with("_perf") ? test.substr(test.rfind('/') + 1) : "";
 }
 
 /// A part of a name behind the size. What is known without a key is a type, an operator, the place
@@ -142,7 +170,8 @@ double microseconds_of(const SortedJson& entry, const std::string& place) {
 
 }  // namespace
 
-MeasuredTable read_nccl_json(std::string_view text, const std::string& file) {
+MeasuredTable read_nccl_json(std::string_view text, const std::string& file,
+                             std::optional<CollectiveKind> kind) {
   return read_table(text, file, [&](const SortedJson& document, MeasuredTable& table) {
     MeasuredTime row = mean_of("nccl");
     row.scale = read_devices(document, table);
@@ -151,26 +180,40 @@ MeasuredTable read_nccl_json(std::string_view text, const std::string& file) {
       row.gpus_per_process =
           std::max(1, static_cast<int>(whole_number(gpus, "config.ngpus", file, 1 << 24)));
     }
+    const std::string test = test_of(document);
+    std::int64_t others = 0;
     for (std::size_t i = 0; i < document.at("results").size(); ++i) {
       const SortedJson& entry = document["results"][i];
       const std::string place = fmt::format("{}: results[{}]", file, i);
       if (!read_vector(row, entry, place)) continue;
+      const auto found = collective_of_entry(entry, test, row, place);
+      if (kind && found != kind) {
+        ++others;
+        continue;
+      }
+      row.collective = found.value_or(CollectiveKind::all_reduce);
       for (bool in_place : {false, true}) read_nccl_half(entry, row, in_place, place, table);
     }
+    if (others == 0) return;
+    table.notes.push_back(fmt::format("{}: left out: {} rows that are not of {}{}", file, others,
+                                      to_string(*kind), test.empty() ? "" : ", but of " + test));
   });
 }
 
-MeasuredTable read_rccl_json(std::string_view text, const std::string& file) {
+MeasuredTable read_rccl_json(std::string_view text, const std::string& file,
+                             std::optional<CollectiveKind> kind) {
   return read_table(text, file, [&](const SortedJson& document, MeasuredTable& table) {
     for (std::size_t i = 0; i < document.size(); ++i) {
       const SortedJson& entry = document[i];
       const std::string place = fmt::format("{}: [{}]", file, i);
-      if (entry.at("name") != "AllReduce") {
+      const auto found = collective_of_test(entry.at("name").get<std::string>());
+      if (kind && found != kind) {
         table.notes.push_back(
-            fmt::format("{} is {}, no all-reduce", place, json_text(entry["name"])));
+            fmt::format("{} is {}, no {}", place, json_text(entry["name"]), to_string(*kind)));
         continue;
       }
       MeasuredTime row = mean_of("rccl");
+      row.collective = found.value_or(CollectiveKind::all_reduce);
       row.scale = {entry.at("ranks").get<int>(), entry.value("nodes", 0)};
       if (!read_vector(row, entry, place)) continue;
       MeasuredTime time = timed(row, number(entry.at("time"), "time", place),
@@ -183,7 +226,8 @@ MeasuredTable read_rccl_json(std::string_view text, const std::string& file) {
   });
 }
 
-MeasuredTable read_google_benchmark(std::string_view text, const std::string& file) {
+MeasuredTable read_google_benchmark(std::string_view text, const std::string& file,
+                                    CollectiveKind) {
   return read_table(text, file, [&](const SortedJson& document, MeasuredTable& table) {
     const SortedJson context = document.value("context", SortedJson::object());
     const bool is_ours = context.contains("collbench_version");  // then the time is a median

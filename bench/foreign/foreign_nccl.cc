@@ -13,6 +13,7 @@
 
 #include "bench/foreign/benchmark_command.h"
 #include "bench/foreign/foreign_readers.h"
+#include "bench/foreign/nccl_rows.h"
 #include "bench/foreign/ranks_of_test.h"
 #include "bench/foreign/row_pieces.h"
 #include "core/error.h"
@@ -22,21 +23,9 @@ namespace collbench {
 namespace {
 
 constexpr std::string_view digits = "0123456789";
-constexpr int highest_rank = (1 << 24) - 1;
 constexpr std::string_view built_without_mpi =
     "so tests that know nothing of each other ran at once, as nccl-tests does where it was built "
     "without MPI=1; each has its own ranks, which are counted";
-
-/// "8   2   float   sum ..." with at least one whole half behind it.
-bool is_row(const std::vector<std::string_view>& words) {
-  if (words.size() < 8) return false;
-  const auto is_number = [](std::string_view word) {
-    return word.find_first_not_of(digits) == word.npos;
-  };
-  const auto begins_as_one = [](std::string_view word) { return word.find_first_of(digits) == 0; };
-  return is_number(words[0]) && is_number(words[1]) && !begins_as_one(words[2]) &&
-         !begins_as_one(words[3]);
-}
 
 /// Of tables that went through Markdown, which takes the '#' away.
 bool is_bare_comment(const std::vector<std::string_view>& words) {
@@ -46,8 +35,11 @@ bool is_bare_comment(const std::vector<std::string_view>& words) {
 
 class NcclText {
  public:
-  NcclText(const std::string& file, bool takes_all) : file_(file), takes_all_(takes_all) {
+  /// Without a collective, rows of all are taken.
+  NcclText(const std::string& file, std::optional<CollectiveKind> kind)
+      : file_(file), takes_all_(!kind), wanted_(kind.value_or(CollectiveKind::all_reduce)) {
     table_.name = file;
+    row_.collective = wanted_;
   }
 
   MeasuredTable read(std::string_view text) {
@@ -65,7 +57,7 @@ class NcclText {
         rows_seen_ ? "" : ": no line begins with a size, a count, a type and an operator";
     require(!table_.times.empty(),
             fmt::format("{}: no row of nccl-tests' table{} in it{}{}{}", file_,
-                        takes_all_ ? "" : " of an all-reduce", why,
+                        takes_all_ ? "" : fmt::format(" of {}", to_string(wanted_)), why,
                         table_.notes.empty() ? "" : "; ", fmt::join(table_.notes, "; ")));
     return std::move(table_);
   }
@@ -77,7 +69,7 @@ class NcclText {
     if (is_bare_comment(words)) words.insert(words.begin(), "#");
     if (words.front().front() == '#') {
       read_comment(words);
-    } else if (is_row(words)) {
+    } else if (begins_as_nccl_row(words)) {
       read_row(words, fmt::format("{}:{}", file_, number));
     }
   }
@@ -92,6 +84,11 @@ class NcclText {
     add(with_root_ > 0,
         fmt::format("left out: {} rows with a root, which are of a broadcast or reduce",
                     with_root_));
+    add(others_ > 0,
+        fmt::format("left out: {} rows that are not of {}", others_, to_string(wanted_)));
+    add(untold_ && !table_.times.empty(),
+        "no line names the test: its rows are taken as those of an all-gather, as which those of "
+        "an all-to-all look");
     add(pieces_.lost() > 0,
         fmt::format("left out: {} rows that NCCL's own output broke", pieces_.lost()));
     add(!takes_all_ && graph_launches_ > 0,
@@ -115,17 +112,34 @@ class NcclText {
     for (const std::string_view word : words) {
       if (word.substr(0, 5) == "RCCL:") row_.library = "rccl";
     }
-    if (words.size() > 2 && words[1] == "Collective") name_test(words.back());
+    if (words.size() > 4 && words[1] == "Collective") {
+      name_test(words.back());
+      if (words[3] == "concluded:") collective_.clear();
+    }
   }
 
   /// "# Collective test starting: all_gather_perf"
   void name_test(std::string_view test) {
     const std::string ran = "the test that ran was " + std::string(test);
-    if (test != "all_reduce_perf" && std::ranges::find(table_.notes, ran) == table_.notes.end()) {
-      table_.notes.push_back(ran);
-    }
+    const bool is_new = std::ranges::find(table_.notes, ran) == table_.notes.end();
+    if (collective_of_test(test) != wanted_ && is_new) table_.notes.push_back(ran);
     if (takes_all_ && parted_ < table_.times.size()) end_part();
     collective_ = test.substr(0, test.find("_perf"));
+  }
+
+  /// Where the rows are not of an all-reduce, the columns tell; in any case what names the test.
+  bool is_wanted(MeasuredTime& row, const std::vector<std::string_view>& words,
+                 std::size_t first_half) {
+    if (takes_all_ || is_own_) return true;
+    if (is_plain()) return collective_.empty() || collective_of_test(collective_) == wanted_;
+    const NcclColumns columns = nccl_columns(words, first_half == 5, row.bytes, row.type);
+    const bool is_wanted =
+        (collective_.empty() ? columns.collective() : collective_of_test(collective_)) == wanted_;
+    if (!is_wanted) return false;
+    if (has_shares(wanted_) && columns.shares() > 1) by_rows_.add_shares(columns.shares());
+    untold_ |= wanted_ == CollectiveKind::all_gather && collective_.empty();
+    if (has_root(wanted_)) row.root = columns.root.value_or(0);
+    return true;
   }
 
   /// Behind rows, those of any collective, another test begins. Before them it is one that runs
@@ -138,22 +152,10 @@ class NcclText {
 
   /// "# Rank 0 Group 0 Pid 5 on host device 0 [0x18] NVIDIA H100 80GB HBM3"
   void read_device(const std::vector<std::string_view>& words) {
-    const std::optional<int> rank = small_integer_in(words[2], 0, highest_rank);
-    if (!rank) return;
-    std::string host;
-    std::string name;
-    for (std::size_t i = 2; i < words.size(); ++i) {
-      const bool before = i + 1 < words.size();
-      if (before && words[i] == "on") host = words[i + 1];
-      if (words[i - 1].starts_with('[') && words[i - 1].ends_with(']')) {
-        for (std::size_t k = i; k < words.size(); ++k) {
-          name += (name.empty() ? "" : " ") + std::string(words[k]);
-        }
-        break;
-      }
-    }
-    if (table_.hardware.empty()) table_.hardware = name;
-    devices_twice_ |= !devices_.add(*rank, host);
+    const std::optional<NcclDevice> device = nccl_device(words);
+    if (!device) return;
+    if (table_.hardware.empty()) table_.hardware = device->name;
+    devices_twice_ |= !devices_.add(device->rank, device->host);
   }
 
   void read_heading(const std::vector<std::string_view>& words) {
@@ -214,8 +216,12 @@ class NcclText {
     // The columns behind the operator are the root, where there is one, and the halves.
     std::size_t at = 4 + (words.size() - 4) % half_;
     if (row.bytes.count == 0) return;
+    if (!is_wanted(row, words, at)) {
+      ++others_;
+      return;
+    }
     if (is_plain() && !takes_all_ && !note_root(row, words, at)) return;
-    if (has_root(row.collective)) {
+    if (is_own_ && has_root(row.collective)) {
       row.root = static_cast<int>(table_integer(words[4], "the root", place));
     }
     for (bool in_place : {false, true}) {
@@ -223,7 +229,7 @@ class NcclText {
       if (words[at] != "N/A") {
         MeasuredTime half = timed(row, table_number(words[at], "the time", place), in_place, place);
         const std::string_view wrong = words[at + 3];
-        if (is_plain()) by_ratio_.add(words[at + 1], words[at + 2]);
+        if (is_plain()) by_rows_.add(words[at + 1], words[at + 2]);
         if (wrong != "N/A") half.wrong = wrong_elements(table_number(wrong, heading_, place));
         if (least_ > 0 && most_ > 0) {
           half.low = Seconds{table_number(words[at + least_], "i_min", place) * 1e-6};
@@ -240,19 +246,19 @@ class NcclText {
   bool note_root(const MeasuredTime& row, const std::vector<std::string_view>& words,
                  std::size_t first_half) {
     const bool says_root = first_half == 5;
-    const auto count = integer_in(words[1], 0, std::int64_t{1} << 62);
-    const bool is_whole = count && *count == row.bytes.count / size_of(row.type);
-    surely_all_reduce_ = surely_all_reduce_ && says_root && words[4] == "-1" && is_whole;
-    const bool has_one = says_root && words[4].find_first_not_of(digits) == words[4].npos;
-    with_root_ += has_one ? 1 : 0;
-    return !has_one;
+    const NcclColumns columns = nccl_columns(words, says_root, row.bytes, row.type);
+    surely_all_reduce_ =
+        surely_all_reduce_ && says_root && words[4] == "-1" && columns.shares() == 1;
+    with_root_ += columns.root ? 1 : 0;
+    return !columns.root;
   }
 
   /// Rows whose busbw is that of another collective, and not of an all-reduce.
   void leave_out_others(int ranks) {
-    if (takes_all_ || ranks < 2 || by_ratio_.fits(2 * (ranks - 1.0) / ranks)) return;
-    const bool is_half = by_ratio_.fits((ranks - 1.0) / ranks);
-    if (!is_half && !by_ratio_.fits(1)) return;
+    const bool is_told = takes_all_ || wanted_ != CollectiveKind::all_reduce;
+    if (is_told || ranks < 2 || by_rows_.fits(2 * (ranks - 1.0) / ranks)) return;
+    const bool is_half = by_rows_.fits((ranks - 1.0) / ranks);
+    if (!is_half && !by_rows_.fits(1)) return;
     table_.notes.push_back(fmt::format(
         "{}: left out: {} times of {} ranks whose busbw is that of {}, not of an "
         "all-reduce",
@@ -264,12 +270,15 @@ class NcclText {
   /// Where lines of ranks are missing, at the end too, the rows know better.
   Scale scale_of_devices() {
     const Scale named = devices_.scale();
-    const int by_rows = takes_all_ ? 0 : by_ratio_.ranks(surely_all_reduce_);
-    if (by_rows > 0 && !by_ratio_.fits_some_test_of(named.ranks)) {
+    const int by_rows = takes_all_ ? 0 : by_rows_.ranks(surely_all_reduce_);
+    if (by_rows > 0 && !by_rows_.fits_some_test_of(named.ranks)) {
       table_.notes.push_back(fmt::format(
-          "{}: its lines name {} ranks, but busbw and algbw are those of an all-reduce of {}, "
-          "which are taken; on how many nodes is not said then (nodes=2 behind the file's name)",
-          file_, devices_.named(), by_rows));
+          "{}: its lines name {} ranks, but {} of {}, which are taken; on how many nodes is not "
+          "said then (nodes=2 behind the file's name)",
+          file_, devices_.named(),
+          by_rows_.count_shares() ? "size and count are those"
+                                  : "busbw and algbw are those of an all-reduce",
+          by_rows));
       return {by_rows};
     }
     if (devices_.named() < named.ranks) {
@@ -280,24 +289,21 @@ class NcclText {
     return named;
   }
 
-  /// Of what the command asks for, if the ratio allows it, or else of the ratio.
+  /// Of what the command asks for, if the rows allow it, or else of the rows.
   Scale scale_without_devices() {
-    const auto fits = [&](const Scale& scale) {
-      return scale.ranks >= 2 && by_ratio_.fits(2 * (scale.ranks - 1.0) / scale.ranks);
-    };
     Scale scale = command_.scale().value_or(Scale{});
     const double ranks = 1.0 * scale.ranks * threads_ * row_.gpus_per_process;
-    scale.ranks = ranks <= highest_rank ? static_cast<int>(ranks) : 0;
-    if (fits(scale)) {
+    scale.ranks = ranks <= highest_nccl_rank ? static_cast<int>(ranks) : 0;
+    if (by_rows_.fits_ranks(scale.ranks) || (has_root(wanted_) && scale.ranks >= 2)) {
       table_.notes.push_back(
           fmt::format("{}: {} ranks, by the command above it", file_, scale.ranks));
       return scale;
     }
-    scale = {by_ratio_.ranks(surely_all_reduce_)};
+    scale = {by_rows_.ranks(surely_all_reduce_)};
     if (scale.ranks > 0) {
-      table_.notes.push_back(
-          fmt::format("{}: {} ranks, by busbw and algbw of an all-reduce; it does not state them",
-                      file_, scale.ranks));
+      table_.notes.push_back(fmt::format(
+          "{}: {} ranks, by {}; it does not state them", file_, scale.ranks,
+          by_rows_.count_shares() ? "size and count" : "busbw and algbw of an all-reduce"));
     }
     return scale;
   }
@@ -329,7 +335,7 @@ class NcclText {
       scale = devices_.empty() ? scale_without_devices() : scale_of_devices();
     }
     leave_out_others(scale.ranks);
-    by_ratio_ = {};
+    by_rows_ = {};
     surely_all_reduce_ = true;
     if (parted_ < table_.times.size()) ++runs_;
     const std::string run = run_name();
@@ -350,7 +356,8 @@ class NcclText {
   }
 
   const std::string& file_;
-  bool takes_all_;          // collectives, not only all-reduces
+  bool takes_all_;  // collectives, not only the one that is wanted
+  CollectiveKind wanted_;
   std::string collective_;  // that the tables from here on are of; empty: not said
   MeasuredTable table_;
   MeasuredTime row_ = mean_of("nccl");
@@ -359,12 +366,14 @@ class NcclText {
   bool is_own_ = false;       // a table of ours, whose parts are other cases
   int without_operator_ = 0;  // rows that were left out
   int with_root_ = 0;
+  int others_ = 0;                // of a test that is not wanted
+  bool untold_ = false;           // rows that may be of an all-to-all were taken
   NamedRanks devices_;            // of the test at hand
   bool devices_twice_ = false;    // ranks were named again before its rows
   std::set<std::int64_t> sizes_;  // of its rows, those left out included
   bool rows_twice_ = false;       // a size is there again
   bool rows_seen_ = false;        // in the whole text
-  RanksByRatio by_ratio_;
+  RanksByRows by_rows_;
   bool surely_all_reduce_ = true;  // by roots and counts of the test at hand
   int graph_launches_ = 0;         // at once, in a CUDA graph; 0: one by one
   RowPieces pieces_;
@@ -378,23 +387,12 @@ class NcclText {
 
 }  // namespace
 
-bool is_nccl_row(std::string_view line) {
-  if (line.empty() || digits.find(line.front()) == digits.npos) return false;
-  const auto words = split_at_blanks(line);
-  const std::size_t of_halves = words.size() - std::min<std::size_t>(4, words.size());
-  const bool has_columns = of_halves / 4 >= 1 && of_halves / 4 <= 2 && of_halves % 4 <= 1;
-  if (!has_columns || !is_row(words)) return false;
-  return std::all_of(words.end() - 4, words.end(), [](std::string_view word) {
-    return word == "N/A" || number_in(word, 0).has_value();
-  });
-}
-
-MeasuredTable read_nccl_text(std::string_view text, const std::string& file) {
-  return NcclText(file, false).read(text);
+MeasuredTable read_nccl_text(std::string_view text, const std::string& file, CollectiveKind kind) {
+  return NcclText(file, kind).read(text);
 }
 
 MeasuredTable read_nccl_tables(std::string_view text, const std::string& file) {
-  return NcclText(file, true).read(text);
+  return NcclText(file, std::nullopt).read(text);
 }
 
 }  // namespace collbench

@@ -59,22 +59,28 @@ void read_names(MeasuredTime& row, std::string_view type, std::string_view op,
 MeasuredTime timed(const MeasuredTime& row, double microseconds, bool in_place,
                    const std::string& place);
 
-using ReadTable = MeasuredTable(std::string_view text, const std::string& file);
+/// `kind` is the collective whose rows are wanted, for tables of which each is of one.
+using ReadTable = MeasuredTable(std::string_view text, const std::string& file,
+                                CollectiveKind kind);
 
-/// The table of nccl-tests and rccl-tests; other output around it is passed over.
+/// The table of nccl-tests and rccl-tests; other output around it is passed over. Which collective
+/// it is of says the name of the test, and where that is missing, the columns.
 ReadTable read_nccl_text;
 /// The same of whatever collectives: `batch` is what the table says of its own, "all_gather", else
 /// its number from the second on.
-ReadTable read_nccl_tables;
-/// Whether a line without a heading above it is a row of theirs: "8 2 float sum -1 20.1 0.00 0.00
-/// 0", with one half or two.
-bool is_nccl_row(std::string_view line);
+MeasuredTable read_nccl_tables(std::string_view text, const std::string& file);
 /// The all-reduces among the tables of MPI's benchmarks (bench/foreign/mpi_benchmarks.h); others
 /// are left out with a note.
 ReadTable read_mpi_benchmarks;
 /// CSV whose first lines may be "# key: value"; a column of sizes and one of times are enough.
 ReadTable read_csv;
-/// nccl-tests' -J, rccl-tests' -Z json and Google Benchmark's JSON.
-ReadTable read_nccl_json, read_rccl_json, read_google_benchmark;
+/// nccl-tests' -J and rccl-tests' -Z json, of one collective or, without one, of whatever they
+/// hold.
+MeasuredTable read_nccl_json(std::string_view text, const std::string& file,
+                             std::optional<CollectiveKind> kind);
+MeasuredTable read_rccl_json(std::string_view text, const std::string& file,
+                             std::optional<CollectiveKind> kind);
+/// Google Benchmark's JSON.
+ReadTable read_google_benchmark;
 
 }  // namespace collbench

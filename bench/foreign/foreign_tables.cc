@@ -12,6 +12,7 @@
 
 #include "bench/foreign/foreign_readers.h"
 #include "bench/foreign/launcher_tags.h"
+#include "bench/foreign/nccl_rows.h"
 #include "bench/records/record_file.h"
 #include "core/error.h"
 #include "core/input_file.h"
@@ -157,15 +158,17 @@ MeasuredTable read_foreign(std::string_view text, const std::string& file,
   const std::string plain = without_launcher_tags(without_terminal_codes(text));
   static const std::map<std::string_view, ReadTable*> readers = {
       {"nccl-tests", read_nccl_text},
-      {"nccl-tests json", read_nccl_json},
-      {"rccl-tests json", read_rccl_json},
+      {"nccl-tests json", [](std::string_view json, const std::string& name,
+                             CollectiveKind kind) { return read_nccl_json(json, name, kind); }},
+      {"rccl-tests json", [](std::string_view json, const std::string& name,
+                             CollectiveKind kind) { return read_rccl_json(json, name, kind); }},
       {"google-benchmark", read_google_benchmark},
       {"osu", read_mpi_benchmarks},
       {"imb", read_mpi_benchmarks},
       {"csv", read_csv},
       {"pico", read_csv},
       {"collbench",
-       [](std::string_view records, const std::string& name) {
+       [](std::string_view records, const std::string& name, CollectiveKind) {
          return to_measurements(records_from_json(std::string(records)), name);
        }},
   };
@@ -173,14 +176,21 @@ MeasuredTable read_foreign(std::string_view text, const std::string& file,
   require(reader != readers.end(), fmt::format("{}: no table of nccl-tests, rccl-tests, OSU, IMB, "
                                                "Google Benchmark or collbench, and no CSV",
                                                file));
-  MeasuredTable table = reader->second(plain, file);
+  MeasuredTable table = reader->second(plain, file, hints.collective);
   apply(hints, file, table);
+  const std::string other = plain == text ? "" : other_table_writer(plain);
+  if (!other.empty()) {
+    table.notes.push_back(fmt::format("{}: left out: lines that begin with '{}' hold a table, too",
+                                      file, printable(other)));
+  }
   return table;
 }
 
-std::vector<MeasuredTable> read_tables(const std::string& path, std::vector<std::string>& skipped) {
+std::vector<MeasuredTable> read_tables(const std::string& path, std::vector<std::string>& skipped,
+                                       CollectiveKind kind) {
   std::string file = path;
-  const TableHints hints = split_hints(file);
+  TableHints hints = split_hints(file);
+  hints.collective = kind;
   std::error_code unseen;  // reading it says why
   if (!std::filesystem::is_directory(file, unseen)) {
     return {read_foreign(read_file(file), file, hints)};

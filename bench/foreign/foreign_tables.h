@@ -25,6 +25,8 @@ struct TableHints {
   std::string system = {};
   std::string library = {};
   std::string algorithm = {};
+  /// Whose rows are wanted of tables that do not name it in each row.
+  CollectiveKind collective = CollectiveKind::all_reduce;
 };
 
 /// Format of the text: "nccl-tests", "nccl-tests json", "rccl-tests json", "osu", "imb",
@@ -40,7 +42,8 @@ MeasuredTable read_foreign(std::string_view text, const std::string& file,
 /// order of their names; files of a folder that hold no table are listed in `skipped`. A path may
 /// end in hints: "job.txt,ranks=16,nodes=2,system=mine,library=nccl,algorithm=ring". Throws
 /// Unavailable for what cannot be read.
-std::vector<MeasuredTable> read_tables(const std::string& path, std::vector<std::string>& skipped);
+std::vector<MeasuredTable> read_tables(const std::string& path, std::vector<std::string>& skipped,
+                                       CollectiveKind kind = CollectiveKind::all_reduce);
 
 /// As records, for comparing and reporting: one sample each, the stated time. The back end is the
 /// library, the environment says source, system and nodes.

@@ -257,7 +257,7 @@ std::vector<MpiBenchmark> mpi_benchmarks_in(std::string_view text, const std::st
   return MpiBenchmarks(file, notes).read(text);
 }
 
-MeasuredTable read_mpi_benchmarks(std::string_view text, const std::string& file) {
+MeasuredTable read_mpi_benchmarks(std::string_view text, const std::string& file, CollectiveKind) {
   MeasuredTable table;
   table.name = file;
   for (MpiBenchmark& test : mpi_benchmarks_in(text, file, table.notes)) {

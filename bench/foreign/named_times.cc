@@ -53,9 +53,9 @@ std::vector<NamedTimes> read_nccl_times(std::string_view text, const TimesColumn
   const std::string format = foreign_format(text);
   std::vector<NamedTimes> all;
   if (format == "nccl-tests json") {
-    add_rows(read_nccl_json(text, place), "nccl", all);
+    add_rows(read_nccl_json(text, place, {}), "nccl", all);
   } else if (format == "rccl-tests json") {
-    add_rows(read_rccl_json(text, place), "rccl", all);
+    add_rows(read_rccl_json(text, place, {}), "rccl", all);
   } else {
     require(format == "nccl-tests", place + ": no table of nccl-tests or rccl-tests in it");
     add_rows(read_nccl_tables(text, place), "nccl", all);

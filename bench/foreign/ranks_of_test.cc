@@ -43,7 +43,7 @@ Scale NamedRanks::scale() const {
   return scale;
 }
 
-void RanksByRatio::add(std::string_view algbw, std::string_view busbw) {
+void RanksByRows::add(std::string_view algbw, std::string_view busbw) {
   const auto algorithm = number_in(algbw, 0);
   const auto bus = number_in(busbw, 0);
   if (!algorithm || !bus || *algorithm <= last_digit(algbw)) return;
@@ -51,12 +51,18 @@ void RanksByRatio::add(std::string_view algbw, std::string_view busbw) {
   most_ = std::min(most_, (*bus + last_digit(busbw)) / (*algorithm - last_digit(algbw)));
 }
 
-bool RanksByRatio::fits_some_test_of(int ranks) const {
+bool RanksByRows::fits_ranks(int ranks) const {
+  return shares_ > 0 ? shares_ == ranks : ranks >= 2 && fits(2 * (ranks - 1.0) / ranks);
+}
+
+bool RanksByRows::fits_some_test_of(int ranks) const {
+  if (shares_ > 0) return shares_ == ranks;
   const double once = (ranks - 1.0) / ranks;
   return fits(2 * once) || fits(once) || fits(1);
 }
 
-int RanksByRatio::ranks(bool surely) const {
+int RanksByRows::ranks(bool surely) const {
+  if (shares_ > 0) return shares_;
   if (least_ > most_ || most_ >= 2 || least_ <= 0) return 0;
   const double first = std::ceil(2 / (2 - least_) - 1e-9);
   const bool is_one = first == std::floor(2 / (2 - most_) + 1e-9) && first <= most_by_ratio;

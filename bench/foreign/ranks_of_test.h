@@ -1,4 +1,4 @@
-// How many ranks a test of nccl-tests has: by the lines that name them, or by its two bandwidths.
+// How many ranks a test of nccl-tests has: by the lines that name them, or by its rows.
 #pragma once
 
 #include <map>
@@ -27,21 +27,27 @@ class NamedRanks {
   std::set<std::string> hosts_;
 };
 
-/// How many ranks make busbw = 2 (n - 1) / n algbw, by two figures and how far they were rounded.
-class RanksByRatio {
+/// How many ranks the rows of a test are of: by size and count where they count a share, else those
+/// that make busbw = 2 (n - 1) / n algbw, by two figures and how far they were rounded.
+class RanksByRows {
  public:
   void add(std::string_view algbw, std::string_view busbw);
+  void add_shares(int ranks) { shares_ = ranks; }
   bool fits(double factor) const { return least_ > 0 && least_ <= factor && factor <= most_; }
-  /// Whether the rows can be those of so many ranks: of an all-reduce, of what moves every rank's
-  /// part once, or of what has a root.
+  /// Whether the rows can be those of an all-reduce of so many ranks, or have as many shares.
+  bool fits_ranks(int ranks) const;
+  /// Whether they can be those of so many ranks: of an all-reduce, of what moves every rank's part
+  /// once, or of what has a root.
   bool fits_some_test_of(int ranks) const;
   /// 0: several fit, or none. A factor of 1 is that of any number of ranks with a root, too: it
   /// tells two only where the rows are `surely` of an all-reduce.
   int ranks(bool surely) const;
+  bool count_shares() const { return shares_ > 0; }
 
  private:
   double least_ = 0;
   double most_ = 3;
+  int shares_ = 0;  // 0: not known
 };
 
 }  // namespace collbench

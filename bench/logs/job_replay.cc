@@ -86,11 +86,13 @@ ReplayedStep replay_as_recorded(const ReplayedJob& job) {
 }
 
 ReplayedStep replay_on(const ReplayedJob& job, const std::string& topology,
-                       const std::string& algorithm, int workers) {
+                       const std::string& algorithm, int workers,
+                       const std::function<void(std::size_t, std::size_t)>& on_bucket) {
   StepModel model = model_of(job, workers);
   AllReduceCosts network(topology, algorithm, workers);
   Bytes largest{0};
   for (const Bucket& bucket : model.buckets) {
+    if (on_bucket) on_bucket(model.all_reduce.size(), model.buckets.size());
     const Bytes size{bucket.count * element_bytes};
     model.all_reduce.push_back(network.exact(size));
     largest = std::max(largest, size);

@@ -5,6 +5,8 @@
 // simulation (training/simulated/step.h): buckets overlap with the backward pass.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -36,9 +38,10 @@ struct ReplayedStep {
 };
 /// With the recorded transfers; the figure to compare others with. Requires transfers.
 ReplayedStep replay_as_recorded(const ReplayedJob& job);
-/// Throws as AllReduceCosts does.
+/// `on_bucket` hears which is played next, from 0. Throws as AllReduceCosts does.
 ReplayedStep replay_on(const ReplayedJob& job, const std::string& topology,
-                       const std::string& algorithm, int workers);
+                       const std::string& algorithm, int workers,
+                       const std::function<void(std::size_t, std::size_t)>& on_bucket = {});
 
 /// One row for each step; times in milliseconds, and those of the first where it was recorded.
 std::string replay_table(const std::vector<ReplayedStep>& steps);

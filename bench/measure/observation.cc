@@ -182,16 +182,13 @@ std::set<AdditionOrder> all_orders(int ranks) {
   return orders;
 }
 
-std::set<AdditionOrder> orders_to_try(const Observation& observed) {
+/// `known` and what else may be.
+std::set<AdditionOrder> orders_to_try(int ranks, std::set<AdditionOrder> known) {
   constexpr int most_for_all = 6;  // 945 orders
-  if (observed.ranks <= most_for_all) return all_orders(observed.ranks);
-  std::set<AdditionOrder> known;
-  for_each_known(observed, [&](const std::string&, const PlacedOrders& placed) {
-    for (const PlacedOrder& each : placed) known.insert(each.order);
-  });
-  for (Rank first = 0; first < observed.ranks; ++first) {
-    known.insert(left_fold(observed.ranks, first, 1));
-    known.insert(left_fold(observed.ranks, first, -1));
+  if (ranks <= most_for_all) return all_orders(ranks);
+  for (Rank first = 0; first < ranks; ++first) {
+    known.insert(left_fold(ranks, first, 1));
+    known.insert(left_fold(ranks, first, -1));
   }
   return known;
 }
@@ -264,20 +261,23 @@ double sum_in_order(const AdditionOrder& order, const Observation& inputs, std::
   return Inputs(one).sum(order, at);
 }
 
-std::vector<Agreement> judge_orders(const Observation& observed) {
+std::vector<Agreement> judge_orders(const Observation& observed, std::set<AdditionOrder>* orders) {
   const Inputs inputs(observed);
   std::vector<Agreement> found;
   for_each_known(observed, [&](const std::string& name, const PlacedOrders& placed) {
     found.push_back(agreement(name, placed, inputs));
+    if (orders == nullptr) return;
+    for (const PlacedOrder& each : placed) orders->insert(each.order);
   });
   std::stable_sort(found.begin(), found.end(),
                    [](const Agreement& a, const Agreement& b) { return a.agreeing > b.agreeing; });
   return found;
 }
 
-std::vector<OrderRun> explain_by_element(const Observation& observed) {
+std::vector<OrderRun> explain_by_element(const Observation& observed,
+                                         std::set<AdditionOrder> known) {
   const Inputs inputs(observed);
-  const std::set<AdditionOrder> known = orders_to_try(observed);
+  known = orders_to_try(observed.ranks, std::move(known));
   std::vector<OrderRun> runs;
   for (std::int64_t at = 0; at < std::ssize(observed.values); ++at) {
     std::vector<AdditionOrder> still;

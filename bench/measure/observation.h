@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <ostream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,8 +42,10 @@ struct Agreement {
   bool one_order = false;          // the same for all elements
 };
 /// For every algorithm of the registry that fits the ranks, with some of their options, and the
-/// rules of libraries (library_orders()); those that agree everywhere first.
-std::vector<Agreement> judge_orders(const Observation& observed);
+/// rules of libraries (library_orders()); those that agree everywhere first. `orders` gets all that
+/// they add in.
+std::vector<Agreement> judge_orders(const Observation& observed,
+                                    std::set<AdditionOrder>* orders = nullptr);
 
 /// Elements that one order explains.
 struct OrderRun {
@@ -51,7 +54,8 @@ struct OrderRun {
   std::vector<AdditionOrder> orders;  // that all of them agree with; empty: no known one
 };
 /// Cuts the elements into as few runs as possible, each of which one order explains: any order of
-/// up to 6 ranks; of more those of all schedules and libraries, and left folds from every rank.
-std::vector<OrderRun> explain_by_element(const Observation& observed);
+/// up to 6 ranks; of more `known`, as of judge_orders(), and left folds from every rank.
+std::vector<OrderRun> explain_by_element(const Observation& observed,
+                                         std::set<AdditionOrder> known);
 
 }  // namespace collbench

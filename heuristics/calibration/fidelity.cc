@@ -66,8 +66,17 @@ std::vector<Host> seats_in(const RowPlace& place, int ranks) {
                : collbench::place("row-major", ranks, topology);
 }
 
+NcclInputs inputs_of(const RowPlace& place, const MeasuredTime& row) {
+  require(row.collective == CollectiveKind::all_reduce,
+          fmt::format("what NCCL takes for {} on a machine is not modelled, only for all-reduce; "
+                      "a fit to tables of it predicts it: --fit FILE, --held-out, or --machine "
+                      "with a file of calibrate",
+                      to_string(row.collective)));
+  return nccl_inputs(place.network, row.scale.ranks, place.nodes);
+}
+
 HeldOut by_library(const RowPlace& place, const MeasuredTime& row) {
-  const NcclInputs inputs = nccl_inputs(place.network, row.scale.ranks, place.nodes);
+  const NcclInputs inputs = inputs_of(place, row);
   const LibraryPlay play = library_choice(inputs, library_question(row));
   return {row, {play.time, play.low, play.high, ""}, to_string(play)};
 }
@@ -76,7 +85,8 @@ HeldOut by_schedule(const RowPlace& place, const MeasuredTime& row) {
   const Machine& network = place.network;
   const AlgorithmSpec spec =
       fit_to(parse_algorithm_spec(row.algorithm), network.topology, row.scale.ranks);
-  const Schedule schedule = make_schedule(spec, row.scale.ranks, row.bytes, {row.collective});
+  const Schedule schedule =
+      make_schedule(spec, row.scale.ranks, row.bytes, {row.collective, row.root});
   const std::vector<Host> hosts = seats_in(place, row.scale.ranks);
   VectorSpec work;
   work.type = row.type;
@@ -144,7 +154,7 @@ std::optional<NcclInputs> Predictor::library_inputs(const MeasuredTime& row,
                                                     std::string& note) const {
   if (calibration_ || !is_nccl(row.library)) return {};
   const RowPlace place = place_of(machine_, row, note);
-  return nccl_inputs(place.network, row.scale.ranks, place.nodes);
+  return inputs_of(place, row);
 }
 
 std::vector<HeldOut> Predictor::predict_all(std::span<const MeasuredTime> rows,

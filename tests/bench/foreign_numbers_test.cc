@@ -35,5 +35,14 @@ TEST(ForeignNumbersTest, WhatOverflowsIsRefused) {
   EXPECT_EQ(many.times.at(0).samples, 1'000'000'000);
 }
 
+TEST(ForeignNumbersTest, WhatNcclTestsDidNotCheckIsNull) {
+  const MeasuredTable table = read_foreign(
+      R"({"results":[{"size":64,"type":"float","redop":"sum","out_of_place":{"time":3.5,
+      "nwrong":null},"in_place":{"time":3,"nwrong":"2"}}]})",
+      "file", {.ranks = 2});
+  EXPECT_EQ(table.times.at(0).wrong, -1);
+  EXPECT_EQ(table.times.at(1).wrong, 2);
+}
+
 }  // namespace
 }  // namespace collbench

@@ -222,5 +222,14 @@ TEST(NamedTimesTest, TablesOfImbAreToldApartByBenchmarkAndProcesses) {
   EXPECT_THAT(cases[4].ns, ElementsAre(500));
 }
 
+// As stern and syslog write them.
+TEST(MpiBenchmarks, WordsAndTimesMayStandBeforeEachLine) {
+  for (const std::string before : {"launcher-0 main ", "Nov 30 06:02:42 node001 app[123]: "}) {
+    const std::string text = before + "# OSU MPI Allreduce Latency Test v7.3\n" + before +
+                             "# Size       Avg Latency(us)\n" + before + "4  2.91\n";
+    EXPECT_EQ(read_foreign(text, "file", {.ranks = 4}).times.size(), 1U) << before;
+  }
+}
+
 }  // namespace
 }  // namespace collbench

@@ -75,6 +75,12 @@ std::vector<std::string> agreeing(const Observation& observed) {
   return names;
 }
 
+std::vector<OrderRun> explained(const Observation& observed) {
+  std::set<AdditionOrder> orders;
+  judge_orders(observed, &orders);
+  return explain_by_element(observed, std::move(orders));
+}
+
 TEST(JudgeOrders, TellsOurAlgorithmsApart) {
   for (const DataType type : {DataType::f32, DataType::f64}) {
     const auto names = [&](const char* spec) { return agreeing(played(spec, 8, 200, type)); };
@@ -178,7 +184,7 @@ TEST(ExplainByElement, FindsWhereTheOrderChanges) {
     observed.values[i] = sum_in_order(other, observed, static_cast<std::int64_t>(i));
   }
   EXPECT_THAT(agreeing(observed), testing::IsEmpty());
-  const std::vector<OrderRun> runs = explain_by_element(observed);
+  const std::vector<OrderRun> runs = explained(observed);
   ASSERT_GE(runs.size(), 5U);
   std::vector<std::string> last;
   for (const AdditionOrder& order : runs.back().orders) last.push_back(to_string(order));
@@ -189,7 +195,7 @@ TEST(ExplainByElement, FindsWhereTheOrderChanges) {
 TEST(ExplainByElement, SaysWhereNoKnownOrderFits) {
   Observation observed = played("ring", 4, 16, DataType::f64);
   for (std::size_t i = 4; i < 8; ++i) observed.values[i] += 1;
-  const std::vector<OrderRun> runs = explain_by_element(observed);
+  const std::vector<OrderRun> runs = explained(observed);
   const auto unknown =
       std::ranges::find_if(runs, [](const OrderRun& run) { return run.orders.empty(); });
   ASSERT_NE(unknown, runs.end());
@@ -199,6 +205,14 @@ TEST(ExplainByElement, SaysWhereNoKnownOrderFits) {
 
 // Beyond six ranks not every order is tried, but those of known algorithms and chains from any
 // rank.
+TEST(ExplainByElement, TriesTheOrdersThatWereJudged) {
+  Observation observed = played("halving-doubling", 8, 64, DataType::f64);
+  observed.values.back() += 1;
+  const auto known = [](const OrderRun& run) { return run.count > 50 && !run.orders.empty(); };
+  EXPECT_TRUE(std::ranges::any_of(explained(observed), known));
+  EXPECT_FALSE(std::ranges::any_of(explain_by_element(observed, {}), known));
+}
+
 TEST(ExplainByElement, KnowsChainsOfManyRanks) {
   constexpr int ranks = 9;
   Observation observed = played("ring", ranks, 90, DataType::f64);
@@ -206,7 +220,7 @@ TEST(ExplainByElement, KnowsChainsOfManyRanks) {
   for (std::int64_t i = 30; i < 60; ++i) {
     observed.values[static_cast<std::size_t>(i)] = sum_in_order(chain, observed, i);
   }
-  const std::vector<OrderRun> runs = explain_by_element(observed);
+  const std::vector<OrderRun> runs = explained(observed);
   const auto middle = std::ranges::find_if(
       runs, [](const OrderRun& run) { return run.first <= 40 && run.first + run.count > 50; });
   ASSERT_NE(middle, runs.end());

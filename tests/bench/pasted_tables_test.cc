@@ -89,6 +89,39 @@ TEST(LauncherTagsTest, WordsAndTimesOfLogCollectorsAreNoPartOfTheTable) {
   }
 }
 
+// As stern, syslog, journalctl, Docker and loggers of Python write them; each line has its own
+// time.
+TEST(LauncherTagsTest, SeveralWordsAndTimesBeforeAHeadingAreNoPartOfTheTable) {
+  for (const char* before :
+       {"launcher-0 main ", "launcher-0 | ", "Nov 30 06:02:42 node001 app[123]: ",
+        "Nov  3 06:02:42 node001 app[123]: ", "[2026-05-20T06:02:42.123Z] ",
+        "[2026-05-20 06:02:42,123] ", "2026-05-20 06:02:42,123 INFO stdout: ", "[06:02:42] ",
+        "<14>1 2026-05-20T06:02:42.123Z node001 app 123 - - ",
+        "launcher-0 main 2026-05-20T06:02:42Z [1,0]<stdout>:"}) {
+    std::string text = tagged(std::string(devices) + heading + rows, before);
+    int second = 10;
+    for (std::size_t at = 0; (at = text.find("06:02:42", at)) != text.npos; ++second) {
+      text.replace(at, 8, fmt::format("06:02:{}", second));
+    }
+    const MeasuredTable table = read("a line of another\n" + text);
+    ASSERT_EQ(table.times.size(), 4U) << before;
+    EXPECT_EQ(table.times[0].scale, (Scale{2, 2})) << before;
+  }
+}
+
+TEST(LauncherTagsTest, LinesOfAnotherPodAreNoRows) {
+  const std::string rest = heading + std::string(rows);
+  const MeasuredTable table =
+      read(tagged(devices, "launcher-0 main ") + tagged(rows, "launcher-1 main ") +
+           tagged(rest, "launcher-0 main "));
+  EXPECT_EQ(table.times.size(), 4U);
+  std::string many;
+  for (const char* pod : {"a m ", "b m ", "c m ", "d m ", "e m ", "f m "})
+    many += tagged(rest, pod);
+  EXPECT_THAT(read(many, {.ranks = 2}).notes,
+              Contains(HasSubstr("left out: lines that begin with 'f m' hold")));
+}
+
 TEST(LauncherTagsTest, OnesWithinALineAreBlanks) {
   const MeasuredTable table = read(
       tagged(devices, "[0]") + tagged(heading, "[0]") +

@@ -56,6 +56,21 @@ TEST_F(RunTest, PrintsATableAndNothingElse) {
                                  HasSubstr("all results correct")));
 }
 
+TEST_F(RunTest, SizesBelowOneElementAreSaidToHoldNone) {
+  for (const char* command : {"run", "simulate"}) {
+    const auto err = [&](const char* size, const char* type) {
+      const CommandOutcome outcome =
+          invoke(folder_, {command, "-W", "2", "-b", size, "-e", "8", "-d", type});
+      EXPECT_EQ(outcome.code, 0) << outcome.err;
+      return outcome.err;
+    };
+    EXPECT_THAT(err("1", "f32"), HasSubstr("note: sizes below one element of f32 (4 B) have 0"));
+    for (const auto& [size, type] : {std::pair{"1", "u8"}, std::pair{"4", "f32"}}) {
+      EXPECT_THAT(err(size, type), Not(HasSubstr("below one element"))) << command;
+    }
+  }
+}
+
 TEST_F(RunTest, CountsGiveSharesWorkersAndSize) {
   const CommandOutcome outcome =
       invoke(folder_, {"run", "--collective", "all-gather", "--counts", "1000,0,24", "--algo",

@@ -91,6 +91,19 @@ TEST_F(TrainTest, ACheckpointIsOfItsDivisionOfTheData) {
   EXPECT_EQ(train({"--backend", "grpc", "--workers", "2", "--epochs", "2", "--resume"}).code, 0);
 }
 
+// Of 20 samples in 5 files, 2 workers and 3 have 2 whole steps of 6.
+TEST_F(TrainTest, BetweenPassesOverTheFilesTheNumberOfWorkersMayChange) {
+  write_small_cifar(folder_);
+  const auto train = [&](const std::string& workers, const std::string& epochs) {
+    return run({"--model", "resnet20", "--data", "cifar", "--batch", "6", "--checkpoint", "ck",
+                "--backend", "grpc", "--workers", workers, "--epochs", epochs, "--resume"});
+  };
+  ASSERT_EQ(train("2", "1").code, 0);
+  const CommandOutcome more = train("3", "2");
+  EXPECT_EQ(more.code, 0) << more.err;
+  EXPECT_THAT(more.err, HasSubstr("going on after step 2"));
+}
+
 TEST_F(TrainTest, DivergedTrainingIsCalledSo) {
   const CommandOutcome outcome = run({"--widths", "8", "--lr", "1e30", "--epochs", "2", "--workers",
                                       "1", "--strategy", "parameter-server"});

@@ -1,5 +1,8 @@
 // `collbench validate` and what `simulate` and `select` say of NCCL: errors with their sign, and
 // what was taken to have been played.
+#include <cstdint>
+
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -90,12 +93,44 @@ TEST_F(ValidateTest, NodesThatAreGivenReplaceThoseOfTheTable) {
 }
 
 TEST_F(ValidateTest, OtherCollectivesAreReadFromFormatsThatAreNamed) {
-  folder_.write("t.txt", "1048576 262144 float none -1 20.1 52.17 45.65 0\n");
-  const CommandOutcome outcome =
-      invoke(folder_, {"validate", "t.txt", "-t", "dgx-h100", "--collective", "all-gather"});
-  EXPECT_EQ(outcome.code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("rows of all-gather are read from our own records and from "
-                                     "CSV with a column 'collective'"));
+  folder_.write("t.txt", "# OSU MPI Allgather Latency Test v7.3\n# Size  Avg Latency(us)\n8 2\n");
+  EXPECT_THAT(refused({"validate", "t.txt", "-t", "dgx-h100", "--collective", "all-gather"}),
+              HasSubstr("rows of all-gather are read from tables of nccl-tests and rccl-tests, our "
+                        "own records and CSV with a column 'collective'"));
+}
+
+/// Rows of all_gather_perf on 8 ranks of a node, whose count is that of one of them.
+std::string gather_table(double slowness) {
+  std::string text = "# Collective test starting: all_gather_perf\n";
+  for (std::int64_t bytes = 1 << 20; bytes <= 256 << 20; bytes *= 2) {
+    text += fmt::format("{} {} float none -1 {:.2f} 0.00 0.00 0\n", bytes, bytes / 32,
+                        slowness * (20 + static_cast<double>(bytes) / 3e5));
+  }
+  return text;
+}
+
+// Its model of NCCL is of all-reduces: that of another collective would be judged by them.
+TEST_F(ValidateTest, OtherCollectivesOfNcclAreJudgedByFitsAndNotByTheModelOfItsAllReduce) {
+  const std::vector<std::string> gather = {"--collective", "all-gather"};
+  const auto with = [&](std::vector<std::string> words) {
+    words.insert(words.end(), gather.begin(), gather.end());
+    return words;
+  };
+  folder_.write("t.txt", gather_table(1));
+  folder_.write("slow.txt", gather_table(1.25));
+  folder_.write("t.csv", "ranks,nodes,library,collective,bytes,avg_us\n8,1,nccl,all-gather,8,9\n");
+  for (const char* table : {"t.txt", "t.csv"}) {
+    EXPECT_THAT(refused(with({"validate", table, "-t", "dgx-h100"})),
+                HasSubstr("what NCCL takes for all-gather on a machine is not modelled, only for "
+                          "all-reduce; a fit to tables of it predicts it: --fit FILE"));
+  }
+  out(with({"calibrate", "t.txt", "-o", "m.toml"}));
+  const auto json =
+      parse_json<nlohmann::json>(out(with({"validate", "slow.txt", "-t", "m.toml", "--json"})));
+  EXPECT_EQ(json.back()["points"], 9);
+  EXPECT_NEAR(json.back()["bias"].get<double>(), 1 / 1.25 - 1, 0.02);
+  EXPECT_THAT(out(with({"regret", "t.txt,algorithm=ring", "slow.txt,algorithm=tree"})),
+              HasSubstr("oracle"));
 }
 
 TEST_F(ValidateTest, SimulateKnowsWhatTheLibraryWouldPlay) {

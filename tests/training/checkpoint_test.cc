@@ -202,6 +202,25 @@ TEST_F(CheckpointTest, ARunGoesOnWithItsOwnSamplesOnly) {
   EXPECT_EQ(decode_checkpoint(good, plan, "c").step, 3);
 }
 
+TEST_F(CheckpointTest, AnotherDivisionOfTheDataBeginsWhereAPassHasEnded) {
+  TrainingPlan plan = plan_for("adam");
+  plan.data_division = "file among 2 workers";
+  plan.steps_per_pass = 3;
+  auto saved = saved_by(plan, 1);
+  const std::string ended = saved.at(3);
+  const std::string within = saved.at(2);
+  plan.data_division = "file among 3 workers";
+  EXPECT_EQ(decode_checkpoint(ended, plan, "c").step, 3);
+  const auto why = [&](const std::string& file) {
+    return refusal([&] { decode_checkpoint(file, plan, "c"); });
+  };
+  EXPECT_THAT(why(within), HasSubstr("'file among 3 workers'. They may differ only where a pass"));
+  plan.steps_per_pass = 1;
+  EXPECT_NE(why(ended), "") << "it would be the fourth pass";
+  plan.steps_per_pass = 0;
+  EXPECT_NE(why(ended), "");
+}
+
 TEST_F(CheckpointTest, FilesOfBeforeTheWireAndTheDataWereSavedAreRead) {
   TrainingPlan plan = plan_for("adam");
   SafeTensors file = parse_safetensors(saved_by(plan, 1).at(3), "c");
