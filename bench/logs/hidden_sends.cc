@@ -57,7 +57,7 @@ std::map<int, int> parts_of(const Members& members, int left_out) {
     for (const int rank : ranks) parent.try_emplace(rank, rank);
     if (communicator == left_out) continue;
     for (const int rank : ranks) {
-      const auto [least, most] = std::minmax(first_of(ranks.front()), first_of(rank));
+      const auto [least, most] = std::minmax({first_of(ranks.front()), first_of(rank)});
       parent[most] = least;
     }
   }
