@@ -217,7 +217,7 @@ bool is_inside(const ChoiceRegion& region, Corner at) {
   bool inside = false;
   Corner from = region.corners.back();
   for (const Corner& to : region.corners) {
-    const auto [low, high] = std::minmax(std::log(from.ranks), std::log(to.ranks));
+    const auto [low, high] = std::minmax({std::log(from.ranks), std::log(to.ranks)});
     const auto [left, right] = std::minmax(from.bytes, to.bytes);
     const bool flat = high - low < same;
     const bool level = height >= low - same && height <= high + same;
