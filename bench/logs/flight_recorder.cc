@@ -3,19 +3,24 @@
 // `duration_ms` is that of the kernel and holds the waiting; time_created_ns is the enqueue on the
 // host, and time_discovered_* when a watchdog looked: neither is a start, so records have none.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "bench/logs/json_members.h"
 #include "bench/logs/log_json.h"
 #include "bench/logs/log_readers.h"
 #include "bench/logs/pickle.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "core/parse.h"
 #include "core/plain_text.h"
 
 namespace collbench {
@@ -23,41 +28,56 @@ namespace {
 
 using nlohmann::json;
 
-std::int64_t tensor_bytes(const json& entry, const char* sizes_key, const char* types_key) {
-  const auto sizes = entry.find(sizes_key);
-  const auto types = entry.find(types_key);
-  if (sizes == entry.end() || !sizes->is_array()) return 0;
+/// Of "[[6553600],[2,3]]" and ["Float","BFloat16"].
+std::int64_t tensor_bytes(std::string_view sizes_text, std::string_view types_text) {
+  const json sizes = try_parse_json<json>(sizes_text);
+  const json types = try_parse_json<json>(types_text);
+  if (!sizes.is_array()) return 0;
   double bytes = 0;
-  for (std::size_t i = 0; i < sizes->size(); ++i) {
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
     double elements = 1;
-    for (const json& extent : (*sizes)[i])
-      elements *= extent.is_number() ? extent.get<double>() : 0;
+    for (const json& extent : sizes[i]) elements *= extent.is_number() ? extent.get<double>() : 0;
     int element = 0;
-    if (types != entry.end() && types->is_array() && i < types->size() && (*types)[i].is_string()) {
-      element = element_bytes_of((*types)[i].get<std::string>());
+    if (types.is_array() && i < types.size() && types[i].is_string()) {
+      element = element_bytes_of(types[i].get<std::string>());
     }
     bytes += elements * element;
   }
   return bytes >= 0 && bytes < 1e15 ? static_cast<std::int64_t>(bytes) : 0;
 }
 
-/// The part of one rank where a collective gathers or scatters.
-std::int64_t entry_bytes(const json& entry, LoggedKind kind) {
-  const std::int64_t in = tensor_bytes(entry, "input_sizes", "input_dtypes");
-  const std::int64_t out = tensor_bytes(entry, "output_sizes", "output_dtypes");
-  const bool gathers = kind == LoggedKind::all_gather || kind == LoggedKind::reduce_scatter;
-  return gathers && out > 0 ? std::min(in, out) : in;
-}
+/// The members of an entry that count, as they are written.
+struct FlightEntry {
+  std::string_view group_number, group, name, state, sequence, is_transfer, duration_ms;
+  std::string_view input_sizes, input_types, output_sizes, output_types;
+};
 
-RecordState state_of(const std::string& state) {
-  if (state == "completed") return RecordState::completed;
-  return state == "started" ? RecordState::started : RecordState::scheduled;
+struct FlightMember {
+  std::string_view key;
+  std::string_view FlightEntry::*member;
+};
+constexpr std::array<FlightMember, 10> flight_members = {
+    {{"pg_id", &FlightEntry::group_number},
+     {"process_group", &FlightEntry::group},
+     {"profiling_name", &FlightEntry::name},
+     {"state", &FlightEntry::state},
+     {"is_p2p", &FlightEntry::is_transfer},
+     {"duration_ms", &FlightEntry::duration_ms},
+     {"input_sizes", &FlightEntry::input_sizes},
+     {"input_dtypes", &FlightEntry::input_types},
+     {"output_sizes", &FlightEntry::output_sizes},
+     {"output_dtypes", &FlightEntry::output_types}}};
+
+RecordState state_of(std::string_view state) {
+  if (state == "\"completed\"") return RecordState::completed;
+  return state == "\"started\"" ? RecordState::started : RecordState::scheduled;
 }
 
 class FlightReader {
  public:
+  /// `dump` has all members of a dump but its entries.
   FlightReader(const json& dump, const std::string& file, bool is_cut, JobLog& job)
-      : dump_(dump), job_(job), rank_(rank_of_file(file, job)) {
+      : dump_(dump), job_(job), file_(file), rank_(rank_of_file(file, job)) {
     process_ = job.process(file);
     job.processes[static_cast<std::size_t>(process_)].rank = rank_;
     job.processes[static_cast<std::size_t>(process_)].is_cut = is_cut;
@@ -70,60 +90,101 @@ class FlightReader {
     }
   }
 
-  void read() {
-    const auto entries = dump_.find("entries");
-    if (entries == dump_.end() || !entries->is_array()) return;
-    for (const json& entry : *entries) take(entry);
+  /// `entries` is their list as it is written, which may end early.
+  void read(std::string_view entries) {
+    if (!entries.starts_with('[')) return;
+    for (std::string_view rest = entries.substr(1);;) {
+      while (!rest.empty() && (is_json_blank(rest.front()) || rest.front() == ',')) {
+        rest.remove_prefix(1);
+      }
+      if (rest.empty() || rest.front() == ']') break;
+      FlightEntry entry;
+      const OwnMembers members = for_each_own_member(
+          rest,
+          [&](std::string_view key, std::string_view value) { take_member(key, value, entry); });
+      if (!members.whole) {
+        // The last one of what was cut is half an entry.
+        require(end_of_json_value(rest.data(), rest.data() + rest.size()) == nullptr,
+                fmt::format("{}: no JSON: entry {} is not an object of members", file_, count_));
+        break;
+      }
+      ++count_;
+      take(entry);
+      rest = members.rest;
+    }
     take_status();
     forget_earlier_groups();
   }
 
  private:
-  void take(const json& entry) {
-    const auto is_p2p = entry.is_object() ? entry.find("is_p2p") : entry.end();
-    if (is_p2p != entry.end() && is_p2p->is_boolean() && is_p2p->get<bool>()) {
+  void take_member(std::string_view key, std::string_view value, FlightEntry& entry) const {
+    for (const FlightMember& known : flight_members) {
+      if (key == known.key) entry.*known.member = value;
+    }
+    if (key == (is_first_version_ ? "seq_id" : "collective_seq_id")) entry.sequence = value;
+  }
+
+  void take(const FlightEntry& entry) {
+    if (entry.is_transfer == "true") {
       ++job_.left_out["point-to-point entries of Flight Recorder"];
       job_.has_sends = true;
       take_transfer(entry);
       return;
     }
     LogRecord record;
-    record.kind = logged_kind(text_at(entry, "profiling_name"));
-    record.sequence = integer_at(entry, is_first_version_ ? "seq_id" : "collective_seq_id");
+    record.kind = kind_of(entry.name);
+    record.sequence = written_integer(entry.sequence).value_or(-1);
     record.process = process_;
-    record.state = state_of(text_at(entry, "state"));
+    record.state = state_of(entry.state);
     if (record.sequence < 0) {
       ++job_.left_out["Flight Recorder entries without a sequence number"];
       return;
     }
     // Version 1 numbers a rank's groups in the order in which that rank made them.
-    if (is_first_version_ && integer_at(entry, "pg_id", 0) > 0) {
+    const std::int64_t group_number = written_integer(entry.group_number).value_or(-1);
+    if (is_first_version_ && group_number > 0) {
       ++job_.left_out["Flight Recorder entries of version 1 in groups whose ranks it does not say"];
       return;
     }
-    if (!find_group(entry, record)) {
+    const Place place = place_in(entry.group);
+    if (!place.is_member) {
       ++job_.left_out["Flight Recorder entries of a group that the rank of the file is not in"];
       return;
     }
-    record.bytes = entry_bytes(entry, record.kind);
-    const auto types = entry.find("input_dtypes");
-    if (types != entry.end() && types->is_array() && !types->empty() && (*types)[0].is_string()) {
-      record.elements = job_.word((*types)[0].get<std::string>());
+    record.communicator = place.communicator;
+    record.rank = place.rank;
+    const Tensors& in = tensors(entry.input_sizes, entry.input_types);
+    record.bytes = in.bytes;
+    record.elements = in.elements;
+    if (record.kind == LoggedKind::all_gather || record.kind == LoggedKind::reduce_scatter) {
+      // The part of one rank.
+      const std::int64_t out = tensors(entry.output_sizes, entry.output_types).bytes;
+      if (out > 0) record.bytes = std::min(record.bytes, out);
     }
-    const double ms = number_at(entry, "duration_ms");
-    if (ms > 0 && std::isfinite(ms)) record.duration_us = 1000 * ms;
+    const double ms = number_in(entry.duration_ms).value_or(0);
+    if (ms > 0) record.duration_us = 1000 * ms;
     add(record);
-    numbers_[record.communicator].group = integer_at(entry, "pg_id");
+    numbers_[record.communicator].group = group_number;
   }
 
+  struct Place {
+    int communicator = 0;
+    int rank = 0;
+    bool is_member = false;
+  };
+  struct Tensors {
+    std::int64_t bytes = 0;
+    std::uint8_t elements = 0;  // of JobLog::words
+  };
+
   /// "nccl:recv 1<-0", "nccl:send 0->1", of ranks of the group.
-  void take_transfer(const json& entry) {
-    const RecordState state = state_of(text_at(entry, "state"));
-    const std::string name = text_at(entry, "profiling_name");
-    LogRecord ends;  // only finds the group
-    if (state == RecordState::completed || !find_group(entry, ends)) return;
+  void take_transfer(const FlightEntry& entry) {
+    const RecordState state = state_of(entry.state);
+    const Place place = place_in(entry.group);
+    if (state == RecordState::completed || !place.is_member) return;
     const std::vector<int>& members =
-        job_.communicators[static_cast<std::size_t>(ends.communicator)].members;
+        job_.communicators[static_cast<std::size_t>(place.communicator)].members;
+    const std::string name = written_text(entry.name);
     const std::vector<int> named = ranks_in_text(name);
     int peer = named.size() == 2 ? named[1] : -1;
     if (peer >= 0 && !members.empty()) {
@@ -182,21 +243,27 @@ class FlightReader {
         left_behind_;
   }
 
-  bool find_group(const json& entry, LogRecord& record) {
-    const auto group = entry.find("process_group");
+  /// Of a group: `text` is '["0","default_pg"]', its name and what it is for.
+  Place place_in(std::string_view text) {
+    const auto [found, is_new] = places_.try_emplace(text);
+    if (is_new) found->second = made_place(text);
+    return found->second;
+  }
+
+  Place made_place(std::string_view text) {
+    const json group = try_parse_json<json>(text);
     std::string name = "default";
     std::string description;
-    if (group != entry.end() && group->is_array() && !group->empty() && (*group)[0].is_string()) {
-      name = (*group)[0].get<std::string>();
-      if (group->size() > 1 && (*group)[1].is_string()) {
-        description = (*group)[1].get<std::string>();
-      }
+    if (group.is_array() && !group.empty() && group[0].is_string()) {
+      name = group[0].get<std::string>();
+      if (group.size() > 1 && group[1].is_string()) description = group[1].get<std::string>();
     }
-    const std::vector<int>& members = members_of(name);
+    const std::vector<int> members = members_of(name);
     // Groups of one name and other members are others.
     const std::string id = fmt::format("{} {}", name, fmt::join(members, ","));
-    record.communicator = job_.communicator(id, name, static_cast<int>(members.size()));
-    JobCommunicator& made = job_.communicators[static_cast<std::size_t>(record.communicator)];
+    Place place;
+    place.communicator = job_.communicator(id, name, static_cast<int>(members.size()));
+    JobCommunicator& made = job_.communicators[static_cast<std::size_t>(place.communicator)];
     if (made.members.empty()) {
       made.members = members;
       made.id = "group " + printable(name);
@@ -204,32 +271,51 @@ class FlightReader {
       if (!description.empty()) made.name = printable(description);
     }
     const auto at = std::find(members.begin(), members.end(), rank_);
-    record.rank = members.empty() ? rank_ : static_cast<int>(at - members.begin());
-    return members.empty() || at != members.end();
+    place.rank = members.empty() ? rank_ : static_cast<int>(at - members.begin());
+    place.is_member = members.empty() || at != members.end();
+    return place;
   }
 
-  const std::vector<int>& members_of(const std::string& name) {
-    const auto [found, is_new] = members_.try_emplace(name);
-    if (!is_new) return found->second;
+  std::vector<int> members_of(const std::string& name) const {
     const auto config = dump_.find("pg_config");
-    if (config == dump_.end() || !config->is_object() || !config->contains(name)) {
-      return found->second;
-    }
+    if (config == dump_.end() || !config->is_object() || !config->contains(name)) return {};
     const json& group = config->at(name);
-    found->second = ranks_in_text(text_at(group, "ranks"));
+    std::vector<int> members = ranks_in_text(text_at(group, "ranks"));
     if (group.is_object() && group.contains("ranks") && group["ranks"].is_array()) {
-      found->second = ranks_in_text(json_text(group["ranks"]));
+      members = ranks_in_text(json_text(group["ranks"]));
     }
-    std::sort(found->second.begin(), found->second.end());
+    std::sort(members.begin(), members.end());
+    return members;
+  }
+
+  LoggedKind kind_of(std::string_view name) {
+    const auto [found, is_new] = kinds_.try_emplace(name);
+    if (is_new) found->second = logged_kind(written_text(name));
+    return found->second;
+  }
+
+  const Tensors& tensors(std::string_view sizes, std::string_view types) {
+    const auto [found, is_new] = tensors_.try_emplace({sizes, types});
+    if (!is_new) return found->second;
+    found->second.bytes = tensor_bytes(sizes, types);
+    const json names = try_parse_json<json>(types);
+    if (names.is_array() && !names.empty() && names[0].is_string()) {
+      found->second.elements = job_.word(names[0].get<std::string>());
+    }
     return found->second;
   }
 
   const json& dump_;
   JobLog& job_;
+  const std::string& file_;
   int rank_;
   int process_ = -1;
   bool is_first_version_ = false;  // of PyTorch before 2.4
-  std::map<std::string, std::vector<int>> members_;
+  std::int64_t count_ = 0;
+  // What entries repeat, by how it is written.
+  std::unordered_map<std::string_view, Place> places_;
+  std::unordered_map<std::string_view, LoggedKind> kinds_;
+  std::map<std::pair<std::string_view, std::string_view>, Tensors> tensors_;
   struct Numbers {
     std::map<std::int64_t, std::vector<std::size_t>> of;  // places in the records, by sequence
     std::int64_t latest = -1;
@@ -242,9 +328,30 @@ class FlightReader {
 }  // namespace
 
 void read_flight_recorder_json(std::string_view text, const std::string& file, JobLog& job) {
+  text = trimmed(text);
+  std::string others = "{";
+  std::string_view entries;
+  const auto take = [&](std::string_view key, std::string_view value) {
+    if (key == "entries") {
+      entries = value;
+    } else {
+      others += fmt::format("{}\"{}\":{}", others.size() > 1 ? "," : "", key, value);
+    }
+  };
+  const OwnMembers members = for_each_own_member(text, take);
+  std::string_view rest = members.rest;
+  if (members.whole) {
+    others += '}';
+    others += rest;
+  } else if (const auto list = rest.substr(0, 40).find("\"entries\""); list != rest.npos) {
+    entries = rest.substr(std::min(rest.find('[', list), rest.size()));
+  } else {
+    if (others.size() == 1 && trimmed(rest).starts_with(',')) rest = trimmed(rest).substr(1);
+    others += rest;
+  }
   bool cut = false;
-  const json dump = log_json(text, file, job, &cut);
-  FlightReader(dump, file, cut, job).read();
+  const json dump = log_json(others, file, job, &cut);
+  FlightReader(dump, file, cut, job).read(entries);
 }
 
 void read_flight_recorder_pickle(std::string_view text, const std::string& file, JobLog& job) {
@@ -256,7 +363,9 @@ void read_flight_recorder_pickle(std::string_view text, const std::string& file,
   json& entries = dump["entries"];
   // The last one may be half an entry.
   if (cut && entries.is_array() && !entries.empty()) entries.erase(entries.size() - 1);
-  FlightReader(dump, file, cut, job).read();
+  const std::string list = json_text(entries);
+  entries.clear();
+  FlightReader(dump, file, cut, job).read(list);
 }
 
 void join_groups_of_cut_dumps(JobLog& job) {

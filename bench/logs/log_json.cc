@@ -5,6 +5,8 @@
 #include <limits>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "core/input_file.h"
 #include "core/json.h"
 #include "core/parse.h"
@@ -86,18 +88,22 @@ double number_at(const nlohmann::json& object, const char* key, double otherwise
   return found != object.end() && found->is_number() ? found->get<double>() : otherwise;
 }
 
+namespace {
+
+/// 5663.0 stands for an integer in some versions.
+std::optional<std::int64_t> integer_of(double value) {
+  if (value != std::floor(value) || std::abs(value) >= 1e15) return std::nullopt;
+  return static_cast<std::int64_t>(value);
+}
+
+}  // namespace
+
 std::int64_t integer_at(const nlohmann::json& object, const char* key, std::int64_t otherwise) {
   if (!object.is_object()) return otherwise;
   const auto found = object.find(key);
   if (found == object.end()) return otherwise;
   if (found->is_number_integer()) return found->get<std::int64_t>();
-  if (found->is_number_float()) {
-    const double value = found->get<double>();
-    // 5663.0 stands for an integer in some versions.
-    if (value == std::floor(value) && std::abs(value) < 1e15) {
-      return static_cast<std::int64_t>(value);
-    }
-  }
+  if (found->is_number_float()) return integer_of(found->get<double>()).value_or(otherwise);
   if (found->is_string()) return integer_in(found->get<std::string>()).value_or(otherwise);
   return otherwise;
 }
@@ -106,6 +112,23 @@ std::string text_at(const nlohmann::json& object, const char* key) {
   if (!object.is_object()) return {};
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::string written_text(std::string_view value) {
+  if (value.size() < 2 || value.front() != '"') return {};
+  if (value.find('\\') == value.npos) return std::string(value.substr(1, value.size() - 2));
+  const nlohmann::json text = try_parse_json<nlohmann::json>(value);
+  return text.is_string() ? text.get<std::string>() : std::string();
+}
+
+std::optional<std::int64_t> written_integer(std::string_view value) {
+  if (value.size() > 1 && value.front() == '"')
+    return integer_in(value.substr(1, value.size() - 2));
+  if (const auto integer = integer_in(value, std::numeric_limits<std::int64_t>::lowest())) {
+    return integer;
+  }
+  const auto number = number_in(value);
+  return number ? integer_of(*number) : std::nullopt;
 }
 
 }  // namespace collbench

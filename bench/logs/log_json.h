@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,5 +30,10 @@ std::vector<int> ranks_in_text(std::string_view text);
 double number_at(const nlohmann::json& object, const char* key, double otherwise = unknown_time);
 std::int64_t integer_at(const nlohmann::json& object, const char* key, std::int64_t otherwise = -1);
 std::string text_at(const nlohmann::json& object, const char* key);
+
+/// Of a value as it is written, quotes included: its text, empty if it is none; the integer that it
+/// is or that stands in quotes.
+std::string written_text(std::string_view value);
+std::optional<std::int64_t> written_integer(std::string_view value);
 
 }  // namespace collbench

@@ -103,6 +103,49 @@ TEST(JobLogsTest, FilesThatAreCutShortAreReadAsFarAsTheyGo) {
   EXPECT_GT(answered, 120) << "most cut files still say something";
 }
 
+TEST(FlightRecorderTest, MembersComeInAnyOrderAndOfABeginningWholeEntriesCount) {
+  const auto entry = [](int sequence) {
+    return fmt::format(
+        R"({{"collective_seq_id":{}.0,"duration_ms":2.5,"frames":[{{"state":"x","line":[1]}}],)"
+        R"("process_group":["0","d\u00e4t\"a}}"],"profiling_name":"nccl:all\u005freduce",)"
+        R"("state":"completed","input_sizes":[[3,5],[2]],"input_dtypes":["Float","Half"]}})",
+        sequence);
+  };
+  const std::string entries = fmt::format("\"entries\":[{}, {} ,{}]", entry(1), entry(2), entry(3));
+  const std::string groups = R"("pg_config":{"0":{"ranks":"[4, 7]"}},"rank":7,"version":"2.10")";
+  for (const std::string& text :
+       {"{" + groups + ", " + entries + "}", "{" + entries + "," + groups + "}"}) {
+    for (std::size_t size = text.size(); size > text.find("entries") + 12; --size) {
+      JobLog job;
+      read_flight_recorder_json(text.substr(0, size), "rank_7", job);
+      std::size_t whole = 0;
+      for (const int sequence : {1, 2, 3}) {
+        const std::size_t end = text.find(entry(sequence)) + entry(sequence).size();
+        whole += size >= end ? 1 : 0;
+      }
+      ASSERT_EQ(job.records.size(), whole) << text.substr(0, size);
+      EXPECT_EQ(job.left_out.size(), size == text.size() ? 0U : 1U);
+      if (whole == 0) continue;
+      const LogRecord& last = job.records.back();
+      EXPECT_EQ(last.sequence, static_cast<std::int64_t>(whole));
+      EXPECT_EQ(last.kind, LoggedKind::all_reduce);
+      EXPECT_EQ(last.bytes, 3 * 5 * 4 + 2 * 2);
+      EXPECT_DOUBLE_EQ(last.duration_us, 2500);
+      EXPECT_EQ(job.communicators[0].name, "d\u00e4t\"a}");
+      if (text.substr(0, size).find("7]\"}") == text.npos) continue;
+      EXPECT_EQ(job.communicators[0].members, (std::vector<int>{4, 7}));
+      EXPECT_EQ(last.rank, 1);
+    }
+  }
+}
+
+TEST(FlightRecorderTest, AnEntryThatIsNoObjectIsNamed) {
+  JobLog job;
+  const std::string text = R"({"version":"2.10","entries":[{"collective_seq_id":1},{"a" 5},{}]})";
+  EXPECT_THAT([&] { read_flight_recorder_json(text, "rank_0", job); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("entry 1")));
+}
+
 TEST(JobLogsTest, ACutIsCountedAndNamed) {
   for (const char* file :
        {"flight_recorder/late_rank_json/fr_rank_0.json",

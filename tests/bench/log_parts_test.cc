@@ -165,6 +165,30 @@ TEST(ForEachMemberTest, FindsWhatAParserFinds) {
   }
 }
 
+TEST(ForEachOwnMemberTest, FindsWhatAParserFindsAndWhatIsWholeOfABeginning) {
+  RandomJson random(13);
+  for (int round = 0; round < 200; ++round) {
+    const OrderedJson whole = random.object(4);
+    const std::string text = whole.dump(round % 2 == 0 ? -1 : 2);
+    for (std::size_t size = 0; size <= text.size(); ++size) {
+      OrderedJson found = OrderedJson::object();
+      const auto take = [&](std::string_view key, std::string_view value) {
+        const auto name = try_parse_json<OrderedJson>(fmt::format("\"{}\"", key));
+        found[name.get<std::string>()] = try_parse_json<OrderedJson>(value);
+      };
+      const std::string beginning = text.substr(0, size) + (size == text.size() ? " , 7]" : "");
+      const OwnMembers members = for_each_own_member(beginning, take);
+      ASSERT_EQ(members.whole, size == text.size()) << beginning;
+      if (members.whole) {
+        EXPECT_EQ(members.rest, " , 7]");
+        EXPECT_EQ(found, whole) << text;
+      } else {
+        EXPECT_TRUE(is_beginning(found, whole)) << beginning << "\n" << found;
+      }
+    }
+  }
+}
+
 TEST(PickleTest, PythonsOwnAreReadAsTheirJson) {
   // Every protocol, with values that are written in several ways by size, and shared ones.
   const std::string folder = testing::TempDir() + "collbench-pickles";
