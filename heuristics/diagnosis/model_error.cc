@@ -164,24 +164,24 @@ double log_of_steps(std::span<const Bytes> sizes, std::span<const double> log_ti
   return sum;
 }
 
-double error_quantile(const ModelError& error, const Deviation& at, double share) {
-  const double local = local_deviation(error, at);
+double chance_below(const ModelError& error, const Deviation& at, double log_ratio) {
+  const double local = std::hypot(local_deviation(error, at), error.noise);
   const double small = at.latency_share;
   const double large = rate_share(at);
-  const auto below = [&](double log_ratio) {
-    double sum = 0;
-    for (const ErrorComponent& each : components(error)) {
-      const double deviation = std::hypot(std::hypot(small * each.latency, large * each.rate),
-                                          std::hypot(local, error.noise));
-      sum += each.weight * 0.5 * std::erfc(-log_ratio / deviation / std::numbers::sqrt2);
-    }
-    return sum;
-  };
+  double sum = 0;
+  for (const ErrorComponent& each : components(error)) {
+    const double deviation = std::hypot(std::hypot(small * each.latency, large * each.rate), local);
+    sum += each.weight * 0.5 * std::erfc(-log_ratio / deviation / std::numbers::sqrt2);
+  }
+  return sum;
+}
+
+double error_quantile(const ModelError& error, const Deviation& at, double share) {
   double low = -8;
   double high = 8;
   for (int i = 0; i < 60; ++i) {
     const double middle = (low + high) / 2;
-    (below(middle) < share ? low : high) = middle;
+    (chance_below(error, at, middle) < share ? low : high) = middle;
   }
   return std::exp((low + high) / 2);
 }

@@ -71,6 +71,10 @@ double log_likelihood(const ModelError& error, std::span<const Deviation> curve)
 /// by more than 12 %, 9 of them of one system.
 double log_of_steps(std::span<const Bytes> sizes, std::span<const double> log_times);
 
+/// The share of healthy measurements whose ln(measured / predicted) is below `log_ratio` at the
+/// size of `at`, whose own ratio does not count.
+double chance_below(const ModelError& error, const Deviation& at, double log_ratio);
+
 /// The factor of the predicted time below which `share` of healthy measurements lie at the size of
 /// `at`, whose ratio does not count.
 double error_quantile(const ModelError& error, const Deviation& at, double share);

@@ -33,7 +33,7 @@ bool is_far_off(const Suspicion& healthy, std::span<const Bytes> sizes,
   std::size_t largest = 0;
   for (std::size_t i = 0; i < n; ++i) {
     const Deviation at = deviation_of(healthy, i, sizes[i], measured[i]);
-    if (measured[i] <= far * error_quantile(error, at, 0.9) * healthy.times[i]) continue;
+    if (chance_below(error, at, at.log_ratio - std::log(far)) <= 0.9) continue;
     ++beyond;
     largest += i + last >= n ? 1 : 0;
   }
@@ -70,20 +70,22 @@ bool takes_too_long(const Suspicion& suspicion, std::span<const Bytes> sizes,
   for (std::size_t i = 0; i < measured.size(); ++i) {
     if (sizes[i] < of_rate) continue;
     const Deviation at = deviation_of(suspicion, i, sizes[i], measured[i]);
-    if (far * measured[i] < error_quantile(error, at, 0.1) * suspicion.times[i]) return true;
+    if (chance_below(error, at, at.log_ratio + std::log(far)) < 0.1) return true;
   }
   return false;
 }
+
+constexpr double impossible = -std::numeric_limits<double>::infinity();
 
 /// ln of the sum of those numbers whose suspicion `is_one`.
 template <typename IsOne>
 double log_sum(const std::vector<Suspicion>& suspicions, std::span<const double> logs,
                IsOne is_one) {
-  double largest = -std::numeric_limits<double>::infinity();
+  double largest = impossible;
   double sum = 0;
   for (const bool sums_up : {false, true}) {
     for (std::size_t i = 0; i < logs.size(); ++i) {
-      if (!is_one(suspicions[i])) continue;
+      if (logs[i] == impossible || !is_one(suspicions[i])) continue;
       if (sums_up) sum += std::exp(logs[i] - largest);
       largest = std::max(largest, logs[i]);
     }
@@ -93,6 +95,20 @@ double log_sum(const std::vector<Suspicion>& suspicions, std::span<const double>
 
 // Taken from ln of what is no explanation: more than any table takes from that of what is one.
 constexpr double never = 1e6;
+
+/// ln of how likely the times are, whatever speaks against it; `healthy` is of the same play.
+double log_of(const Suspicion& suspicion, const Suspicion& healthy, std::span<const Bytes> sizes,
+              std::span<const Seconds> measured, const ModelError& error) {
+  constexpr double of_steps = 0.75;  // log_likelihood() has some of them in it
+  std::vector<Deviation> curve;
+  std::vector<double> cured;  // without what the fault costs
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    curve.push_back(deviation_of(suspicion, i, sizes[i], measured[i]));
+    cured.push_back(curve.back().log_ratio + std::log(healthy.times[i].count()));
+  }
+  return std::log(suspicion.weight) +
+         error.trust * (log_likelihood(error, curve) + of_steps * log_of_steps(sizes, cured));
+}
 
 /// Where a known fault is likelier than health it stands, and need not fit as well as what fits
 /// all. Health itself is none for times that are far off.
@@ -125,30 +141,34 @@ std::vector<Weighed> weigh(const std::vector<Suspicion>& suspicions, std::span<c
                            std::span<const Seconds> measured, const ModelError& error) {
   const ModelError of_faults = with_known_rate(error);
   const ModelError of_unexplained = error_of_unexplained(error);
-  constexpr double of_steps = 0.75;  // log_likelihood() has some of them in it
+  const auto error_of = [&](const Suspicion& each) -> const ModelError& {
+    if (each.is_unexplained) return of_unexplained;
+    return is_fault(each.cause) ? of_faults : error;
+  };
+  const auto can_be = [&](const Suspicion& each) {
+    if (!is_fault(each.cause)) return true;
+    return shows(each, suspicions.front(), measured) &&
+           (each.is_unexplained || !takes_too_long(each, sizes, measured, of_faults));
+  };
+  std::vector<const Suspicion*> healthy;  // of the same play as each
+  for (const Suspicion& each : suspicions) {
+    healthy.push_back(each.cause == nullptr ? &each : healthy.back());
+  }
+  const auto log = [&](std::size_t i) {
+    return log_of(suspicions[i], *healthy[i], sizes, measured, error_of(suspicions[i]));
+  };
+  // Most of what cannot be would take the most time to weigh.
   std::vector<double> logs;
-  const Suspicion* healthy = nullptr;  // of the same play
-  for (const Suspicion& suspicion : suspicions) {
-    if (suspicion.cause == nullptr) healthy = &suspicion;
-    std::vector<Deviation> curve;
-    std::vector<double> cured;  // without what the fault costs
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      curve.push_back(deviation_of(suspicion, i, sizes[i], measured[i]));
-      cured.push_back(curve.back().log_ratio + std::log(healthy->times[i].count()));
-    }
-    const ModelError& own = suspicion.is_unexplained    ? of_unexplained
-                            : is_fault(suspicion.cause) ? of_faults
-                                                        : error;
-    logs.push_back(std::log(suspicion.weight) +
-                   error.trust *
-                       (log_likelihood(own, curve) + of_steps * log_of_steps(sizes, cured)));
-    const bool can_be =
-        !is_fault(suspicion.cause) ||
-        (shows(suspicion, suspicions.front(), measured) &&
-         (suspicion.is_unexplained || !takes_too_long(suspicion, sizes, measured, own)));
-    if (!can_be) logs.back() -= never;
+  for (std::size_t i = 0; i < suspicions.size(); ++i) {
+    logs.push_back(can_be(suspicions[i]) ? log(i) : impossible);
   }
   exclude(suspicions, sizes, measured, error, logs);
+  if (*std::max_element(logs.begin(), logs.end()) < -0.5 * never) {
+    // Nothing explains the times: then what comes nearest.
+    for (std::size_t i = 0; i < suspicions.size(); ++i) {
+      if (logs[i] == impossible) logs[i] = log(i) - never;
+    }
+  }
   const double largest = *std::max_element(logs.begin(), logs.end());
   std::vector<Weighed> weighed;
   double sum = 0;
