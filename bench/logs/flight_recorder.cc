@@ -356,16 +356,13 @@ void read_flight_recorder_json(std::string_view text, const std::string& file, J
 
 void read_flight_recorder_pickle(std::string_view text, const std::string& file, JobLog& job) {
   bool cut = false;
-  json dump = read_pickle(text, file, cut);
-  if (cut) ++job.left_out["ends of pickles that were cut short"];
-  require(dump.is_object() && dump.contains("entries"),
+  std::string dump = json_of_pickle(text, file, cut);
+  require(dump.starts_with('{') && dump.find("\"entries\":") != dump.npos,
           file + ": a pickle, but not one of Flight Recorder: it has no 'entries'");
-  json& entries = dump["entries"];
-  // The last one may be half an entry.
-  if (cut && entries.is_array() && !entries.empty()) entries.erase(entries.size() - 1);
-  const std::string list = json_text(entries);
-  entries.clear();
-  FlightReader(dump, file, cut, job).read(list);
+  // The last values may be half of what they were: without an end they are read as those of JSON
+  // that was cut.
+  if (cut) dump.resize(dump.find_last_not_of("]}") + 1);
+  read_flight_recorder_json(dump, file, job);
 }
 
 void join_groups_of_cut_dumps(JobLog& job) {

@@ -57,7 +57,7 @@ nlohmann::json log_json(std::string_view text, const std::string& file, JobLog& 
     return start.starts_with('[') && (start.ends_with("},") || start.ends_with('}'));
   };
   if (cut && !is_array_of_events()) {
-    ++job.left_out["ends of JSON files that were cut short"];
+    ++job.left_out["ends of files that were cut short"];
     if (is_cut != nullptr) *is_cut = true;
   }
   return read_json<nlohmann::json>(whole, file, [](nlohmann::json value) { return value; });

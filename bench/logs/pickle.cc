@@ -1,14 +1,19 @@
 #include "bench/logs/pickle.h"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
-#include <unordered_map>
-#include <variant>
+#include <iterator>
+#include <limits>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/input_file.h"
 #include "core/json.h"
 
 namespace collbench {
@@ -17,6 +22,9 @@ namespace {
 constexpr int deepest_pickle = 100;
 // A dump of 10,000 collectives has half a million.
 constexpr std::size_t most_values = std::size_t{1} << 22;
+constexpr std::size_t most_text = 4 * largest_input;
+
+constexpr std::uint32_t no_value = std::numeric_limits<std::uint32_t>::max();
 
 /// A value; lists and tuples have items, dictionaries keys and values by turns.
 struct PickledValue {
@@ -34,7 +42,7 @@ class PickleInterpreter {
  public:
   PickleInterpreter(std::string_view bytes, const std::string& what) : bytes_(bytes), what_(what) {}
 
-  nlohmann::json run(bool& cut) {
+  std::string run(bool& cut) {
     cut = false;
     try {
       while (step()) {
@@ -44,7 +52,8 @@ class PickleInterpreter {
       close_what_is_open();
     }
     if (stack_.empty()) refuse("holds no value");
-    return written_out(stack_.back(), 0);
+    write(stack_.back(), 0);
+    return std::move(written_);
   }
 
  private:
@@ -107,7 +116,7 @@ class PickleInterpreter {
     if (stack_.empty()) refuse("adds to a value that is not there");
     return values_[stack_.back()];
   }
-  void append(std::vector<std::uint32_t> items) {
+  void append(std::span<const std::uint32_t> items) {
     PickledValue& list = top();
     if (list.kind != Kind::list) refuse("appends to a non-list");
     list.items.insert(list.items.end(), items.begin(), items.end());
@@ -123,7 +132,10 @@ class PickleInterpreter {
     const std::uint32_t key = pop();
     set_items({key, value});
   }
-  void append_one() { append({pop()}); }
+  void append_one() {
+    const std::uint32_t item = pop();
+    append({&item, 1});
+  }
   void push_tuple(std::size_t count) {
     std::vector<std::uint32_t> items(count);
     for (std::size_t i = count; i-- > 0;) items[i] = pop();
@@ -131,13 +143,15 @@ class PickleInterpreter {
   }
   void remember(std::uint64_t at) {
     if (stack_.empty()) refuse("remembers a value that is not there");
-    if (memo_.size() >= most_values) refuse("remembers too many values");
+    if (at >= most_values) refuse("remembers too many values");
+    if (at >= memo_.size()) memo_.resize(at + 1, no_value);
     memo_[at] = stack_.back();
   }
   void recall(std::uint64_t at) {
-    const auto found = memo_.find(at);
-    if (found == memo_.end()) refuse("recalls a value that it did not remember");
-    stack_.push_back(found->second);
+    if (at >= memo_.size() || memo_[at] == no_value) {
+      refuse("recalls a value that it did not remember");
+    }
+    stack_.push_back(memo_[at]);
   }
 
   /// False at the end.
@@ -253,7 +267,7 @@ class PickleInterpreter {
       std::vector<std::uint32_t> items = pop_to_mark();
       if (stack_.empty()) continue;
       if (top().kind == Kind::list)
-        append(std::move(items));
+        append(items);
       else if (top().kind == Kind::dictionary) {
         if (items.size() % 2 != 0) items.pop_back();
         set_items(std::move(items));
@@ -269,36 +283,59 @@ class PickleInterpreter {
     }
   }
 
-  nlohmann::json written_out(std::uint32_t index, int depth) {
+  void write(std::uint32_t index, int depth) {
     const PickledValue& value = values_[index];
-    if (++written_ > most_values) refuse("repeats its values too often");
+    if (++count_ > most_values || written_.size() > most_text) {
+      refuse("repeats its values too often");
+    }
     if (depth > deepest_pickle) {
       refuse(fmt::format("is nested deeper than {} levels", deepest_pickle));
     }
     switch (value.kind) {
       case Kind::none:
-        return nullptr;
+        written_ += "null";
+        return;
       case Kind::boolean:
-        return value.integer != 0;
+        written_ += value.integer != 0 ? "true" : "false";
+        return;
       case Kind::integer:
-        return value.integer;
+        fmt::format_to(std::back_inserter(written_), "{}", value.integer);
+        return;
       case Kind::real:
-        return value.real;
+        written_ += std::isfinite(value.real) ? fmt::format("{}", value.real) : "null";
+        return;
       case Kind::text:
-        return std::string(value.text);
-      case Kind::list: {
-        nlohmann::json list = nlohmann::json::array();
-        for (const std::uint32_t item : value.items) list.push_back(written_out(item, depth + 1));
-        return list;
-      }
+        return write_text(value.text);
+      case Kind::list:
+        written_ += '[';
+        for (std::size_t i = 0; i < value.items.size(); ++i) {
+          if (i > 0) written_ += ',';
+          write(value.items[i], depth + 1);
+        }
+        written_ += ']';
+        return;
       case Kind::dictionary:
         break;
     }
-    nlohmann::json object = nlohmann::json::object();
+    written_ += '{';
     for (std::size_t i = 0; i + 1 < value.items.size(); i += 2) {
-      object[key_text(values_[value.items[i]])] = written_out(value.items[i + 1], depth + 1);
+      if (i > 0) written_ += ',';
+      write_text(key_text(values_[value.items[i]]));
+      written_ += ':';
+      write(value.items[i + 1], depth + 1);
     }
-    return object;
+    written_ += '}';
+  }
+
+  void write_text(std::string_view text) {
+    const bool is_plain = std::all_of(text.begin(), text.end(), [](char c) {
+      return c >= ' ' && c <= '~' && c != '"' && c != '\\';
+    });
+    if (is_plain) {
+      written_.append(1, '"').append(text).append(1, '"');
+    } else {
+      written_ += json_text(nlohmann::json(std::string(text)));
+    }
   }
 
   std::string key_text(const PickledValue& key) const {
@@ -312,13 +349,14 @@ class PickleInterpreter {
   std::vector<PickledValue> values_;
   std::vector<std::uint32_t> stack_;
   std::vector<std::size_t> marks_;
-  std::unordered_map<std::uint64_t, std::uint32_t> memo_;
-  std::size_t written_ = 0;
+  std::vector<std::uint32_t> memo_;
+  std::string written_;
+  std::size_t count_ = 0;  // of the values in it
 };
 
 }  // namespace
 
-nlohmann::json read_pickle(std::string_view pickle, const std::string& what, bool& cut) {
+std::string json_of_pickle(std::string_view pickle, const std::string& what, bool& cut) {
   return PickleInterpreter(pickle, what).run(cut);
 }
 

@@ -1,4 +1,4 @@
-// Pickles of plain types (None, numbers, text, lists, tuples, dictionaries) as JSON values.
+// Pickles of plain types (None, numbers, text, lists, tuples, dictionaries) as JSON.
 //
 // An interpreter that builds values and never calls anything: opcodes that name a class or call one
 // (GLOBAL, REDUCE, BUILD and their like) are refused. The number of values, their size written out
@@ -8,13 +8,12 @@
 #include <string>
 #include <string_view>
 
-#include "core/json.h"
-
 namespace collbench {
 
-/// Tuples become arrays, bytes text, keys text, None null. Of a pickle that ends early the values
-/// that were complete, and `cut` is true. Throws InvalidArgument, WHAT: REASON, for another opcode
-/// or a value out of bounds.
-nlohmann::json read_pickle(std::string_view pickle, const std::string& what, bool& cut);
+/// The value as JSON on one line, members in the order of the pickle. Tuples become arrays, bytes
+/// text, keys text, None and what is not finite null. Of a pickle that ends early the values that
+/// were complete, and `cut` is true. Throws InvalidArgument, WHAT: REASON, for another opcode or a
+/// value out of bounds.
+std::string json_of_pickle(std::string_view pickle, const std::string& what, bool& cut);
 
 }  // namespace collbench
