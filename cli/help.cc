@@ -20,7 +20,8 @@ constexpr std::size_t text_column = 32;
 constexpr std::string_view root_footer = R"(
 Long options can also be set as COLLBENCH_<NAME> in the environment, in ./collbench.toml or in
 ~/.config/collbench/config.toml; flags win, then the environment, --config FILE, the files. These
-are flags only: --config, --dry-run, --dump-config, --help, --list and --version.
+are flags only: --config, --dry-run, --dump-config, --help, --list and --version. Of the commands,
+simulate and select take the environment and --config FILE; all others take flags only.
 
 Examples:
   collbench --algo ring --workers 8            a ring all-reduce of 8 workers on this machine

@@ -134,8 +134,14 @@ std::string sample_of(const Predictor& predictor, const std::vector<HeldOut>& al
   return sample_line(std::ssize(fitted), shared_points(fitted, judged), judged.size());
 }
 
-/// Names of tables without the folder that they share.
-std::string short_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+/// The name of a table without its folder, where no other table has the same.
+std::string short_name(const std::string& path, const std::vector<MeasuredTable>& tables) {
+  const auto base = [](const std::string& name) { return name.substr(name.rfind('/') + 1); };
+  const auto same = std::ranges::count_if(tables, [&](const MeasuredTable& table) {
+    return table.name != path && base(table.name) == base(path);
+  });
+  return same > 0 ? path : base(path);
+}
 
 int validate(const Settings& settings) {
   const bool held_out = settings.flag("held-out");
@@ -182,7 +188,7 @@ int validate(const Settings& settings) {
                                        ? ""
                                        : ", " + to_string(method_of(point.measured)) + ", " +
                                              to_string(point.measured.scale);
-        add(short_name(table.name) + suffix, std::move(point));
+        add(short_name(table.name, tables) + suffix, std::move(point));
       }
     }
     sample = sample_of(predictor, all);

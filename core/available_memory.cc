@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include "core/cgroup.h"
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/parse.h"
@@ -31,7 +32,6 @@ Amount left_of(Amount limit, Amount used) {
 }  // namespace
 
 Bytes available_memory() {
-  const std::string group = cgroup_folder();
   rlimit limit{};
   Amount own;
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
@@ -39,10 +39,8 @@ Bytes available_memory() {
                   kibibytes_of("/proc/self/status", "VmSize"));
   }
   Bytes least{std::numeric_limits<std::int64_t>::max()};
-  for (const Amount& amount :
-       {kibibytes_of("/proc/meminfo", "MemAvailable"), own,
-        left_of(integer_in(first_line(group + "/memory.max")),  // "max" is no number
-                integer_in(first_line(group + "/memory.current")))}) {
+  for (const Amount& amount : {kibibytes_of("/proc/meminfo", "MemAvailable"), own,
+                               memory_left_in(cgroup_folders("memory"))}) {
     if (amount) least.count = std::min(least.count, *amount);
   }
   return least;
@@ -53,11 +51,6 @@ void require_available(Bytes needed, const std::string& subject) {
   if (needed <= available) return;
   throw TransportError(fmt::format("{} need at least {} of memory; {} are available", subject,
                                    rounded(needed), rounded(available)));
-}
-
-std::string cgroup_folder() {
-  const std::string path = value_in_file("/proc/self/cgroup", "0::");  // ":/path"
-  return path.empty() ? "" : "/sys/fs/cgroup" + path.substr(1);
 }
 
 }  // namespace collbench

@@ -9,14 +9,11 @@
 namespace collbench {
 
 /// What the kernel would hand out without swapping (MemAvailable of /proc/meminfo), no more than
-/// what is left of this process's cgroup (version 2) and of its address space limit; the largest
+/// what is left of this process's control groups and of its address space limit; the largest
 /// Bytes if none can be read.
 Bytes available_memory();
 
 /// Throws TransportError, led by `subject`, "100 samples", if they need more than is available.
 void require_available(Bytes needed, const std::string& subject);
-
-/// The folder of this process in the unified cgroup hierarchy; empty if there is none.
-std::string cgroup_folder();
 
 }  // namespace collbench

@@ -37,6 +37,9 @@ const std::map<std::string, std::vector<std::string>>& names() {
       {"per_node", {"tasks_per_node", "ranks_per_node", "ranksPerNode"}},
       {"cores", {"cores"}},
       {"system", {"system", "machine"}},
+      {"topology", {"topology"}},
+      {"mapping", {"mapping"}},
+      {"posting", {"posting"}},
       {"library", {"library", "backend"}},
       {"algorithm", {"algorithm", "algo"}},
       {"protocol", {"protocol", "proto"}},
@@ -253,6 +256,14 @@ class CsvReader {
 
   void read_method(const Cells& cells, MeasuredTime& row) const {
     row.system = cell(cells, "system");
+    if (const std::string topology = cell(cells, "topology"); !topology.empty()) {
+      row.system = topology;
+      for (const auto& [column, usual] :
+           {std::pair{"mapping", "row-major"}, {"posting", "eager"}}) {
+        const std::string other = cell(cells, column);
+        if (!other.empty() && other != usual) row.system += " " + other;
+      }
+    }
     row.library = library_of(cells);
     row.algorithm = cell(cells, "algorithm");
     row.protocol = cell(cells, "protocol");

@@ -83,7 +83,12 @@ RecordFile to_records(const MeasuredTable& table) {
     record.point.statistic = time.mean ? "mean" : "median";
     record.measurement.wrong = time.wrong;
     record.measurement.played = time.library;
-    if (!time.system.empty()) file.environment["system"] = time.system;
+    if (record.point.backend == "sim") {
+      record.point.simulated.topology = time.system;
+      if (!time.protocol.empty()) record.point.simulated.protocol = time.protocol;
+    } else if (!time.system.empty()) {
+      file.environment["system"] = time.system;
+    }
     if (time.scale.nodes > 0) file.environment["nodes"] = std::to_string(time.scale.nodes);
     file.records.push_back(std::move(record));
   }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <ctime>
-#include <limits>
+#include <optional>
 #include <sstream>
 #include <string_view>
 #include <vector>
@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/available_memory.h"
+#include "core/cgroup.h"
 #include "core/input_file.h"
 #include "core/parse.h"
 #include "core/version.h"
@@ -57,24 +58,10 @@ std::string affinity() {
   return text;
 }
 
-// "1.5 cores" or "none": the tightest CPU limit of version 2 ("max 100000", "150000 100000") from
-// this group to the root, else that of version 1.
+// "1.5 cores" or "none".
 std::string cgroup_quota() {
-  double tightest = std::numeric_limits<double>::infinity();
-  const auto tighten = [&](double quota, double period) {
-    if (quota > 0 && period > 0) tightest = std::min(tightest, quota / period);
-  };
-  for (std::string folder = cgroup_folder(); folder.size() >= std::string("/sys/fs/cgroup").size();
-       folder.resize(folder.find_last_of('/'))) {
-    std::istringstream limit(first_line(folder + "/cpu.max"));
-    double quota = 0;
-    double period = 0;
-    if (limit >> quota >> period) tighten(quota, period);
-  }
-  tighten(number_in(first_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us")).value_or(-1),
-          number_in(first_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us")).value_or(0));
-  if (tightest == std::numeric_limits<double>::infinity()) return "none";
-  return fmt::format("{:g} cores", tightest);
+  const std::optional<double> allowed = processors_allowed_in(cgroup_folders("cpu"));
+  return allowed ? fmt::format("{:g} cores", *allowed) : "none";
 }
 
 // Share of all processor time since boot that the hypervisor gave to other guests.

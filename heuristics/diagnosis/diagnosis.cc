@@ -227,8 +227,8 @@ class Judge {
   /// Large sizes that are slower than nine in ten healthy systems are, whatever is played on them,
   /// are no sign of health only because no known fault leaves such a table.
   void doubt_health(Diagnosis& found) const {
-    constexpr std::size_t last = 3;
-    if (!found.healthy || sizes_.size() < last || sizes_.back() < large) return;
+    const std::size_t last = std::min<std::size_t>(3, sizes_.size());
+    if (!found.healthy || sizes_.back() < large) return;
     for (const Suspicion& each : given_.suspicions) {
       if (is_fault(each.cause)) continue;
       for (std::size_t i = sizes_.size() - last; i < sizes_.size(); ++i) {
@@ -237,7 +237,7 @@ class Judge {
       }
     }
     found.untold = fmt::format(
-        "at the largest sizes {:.0f} of {:.0f} GB/s is less than nine of ten healthy systems "
+        "at the largest sizes {:.3g} of {:.3g} GB/s is less than nine of ten healthy systems "
         "reach, and no known fault leaves such a table; a table of this system when it was well "
         "(--healthy) tells",
         found.busbw.bytes_per_second / 1e9, found.expected_busbw.bytes_per_second / 1e9);
@@ -305,7 +305,7 @@ class Judge {
   void add_impossible(Diagnosis& found) const {
     constexpr double beyond = 1.5;
     constexpr double far = 2;  // of the interval's lower end
-    constexpr std::ptrdiff_t last = 3;
+    const std::ptrdiff_t last = std::min<std::ptrdiff_t>(3, std::ssize(found.sizes));
     const double ratio = found.busbw.bytes_per_second / found.expected_busbw.bytes_per_second;
     if (found.sizes.back().verdict != "fast" || ratio < beyond) return;
     const std::string text = fmt::format(
@@ -313,7 +313,7 @@ class Judge {
         "does the table count other ranks or bytes?",
         ratio, found.machine);
     const bool is_far =
-        sizes_.back() >= large && std::ssize(sizes_) >= last &&
+        sizes_.back() >= large &&
         std::all_of(found.sizes.end() - last, found.sizes.end(), [&](const JudgedSize& size) {
           return far * size.measured < size.expected.low;
         });

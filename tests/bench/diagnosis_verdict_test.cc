@@ -71,6 +71,23 @@ TEST(VerdictTest, AThousandTimesTooFastIsNoFault) {
   }
 }
 
+// A table of `-b 8G -e 8G` in a wrong unit was healthy (100 %).
+TEST(VerdictTest, OneOrTwoSizesFarTooFastAreNotHealthyEither) {
+  const KnownTable known = published("aws-p5");
+  const Bytes largest = sizes_of(known.table.times).back();
+  for (const std::int64_t least : {largest.count, largest.count / 2}) {
+    KnownTable few = known;
+    std::erase_if(few.table.times,
+                  [&](const MeasuredTime& row) { return row.bytes.count < least; });
+    const DiagnosisCase given = case_of(few);
+    const auto with = [&](double factor) {
+      return diagnose(measured_as(given, given.suspicions[0], [=](std::size_t) { return factor; }));
+    };
+    EXPECT_THAT(with(0.01).untold, HasSubstr("times as fast as"));
+    EXPECT_STREQ(verdict_of(with(1)), "healthy");
+  }
+}
+
 TEST(VerdictTest, RingsThatTheLibraryWouldNotChooseAreNotedOfHealthyTablesOnly) {
   DiagnosisCase given = case_with("aws-p5", {"network_slow"});
   for (Seconds& time : given.suspicions[1].times) time = 10 * time;

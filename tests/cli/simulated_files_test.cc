@@ -94,6 +94,19 @@ TEST_F(SimulatedFilesTest, CsvNamesTheNetworkTheEngineAndTheExactTime) {
               AllOf(HasSubstr(",collective,root\n"), ContainsRegex(",all-gather,0\n$")));
 }
 
+TEST_F(SimulatedFilesTest, NetworksStayApartWhenTheirCsvIsReadBack) {
+  const std::string networks = "star:4,100Gbps,5us;star:4,10Gbps,5us";
+  const CommandOutcome played = invoke(folder_, {"simulate", "-A", "ring", "-t", networks, "-b",
+                                                 "1M", "-e", "1M", "--csv", "both.csv"});
+  ASSERT_EQ(played.code, 0) << played.err;
+  const CommandOutcome shown = invoke(folder_, {"report", "both.csv"});
+  ASSERT_EQ(shown.code, 0) << shown.err;
+  EXPECT_THAT(shown.out, AllOf(HasSubstr("star:4,100Gbps,5us"), HasSubstr("star:4,10Gbps,5us")));
+  const CommandOutcome compared = invoke(folder_, {"compare", "both.csv", "both.csv"});
+  EXPECT_EQ(compared.code, 0) << compared.err;
+  EXPECT_THAT(compared.out, AllOf(HasSubstr("on:star:4,100Gbps,5us"), HasSubstr("# 2 cases:")));
+}
+
 TEST_F(SimulatedFilesTest, WhatBoundsACaseIsExplained) {
   const std::string text = simulate({"--explain"}).out;
   EXPECT_THAT(text,

@@ -197,6 +197,16 @@ TEST_F(ValidateTest, TimesThatNoGpuReachesAreRefused) {
   out({"calibrate", "threads.csv"});
 }
 
+TEST_F(ValidateTest, TablesOfOneFileNameAreNotAddedUp) {
+  for (const std::string& folder : {"a", "b"}) {
+    std::filesystem::create_directories(folder_.path() + "/" + folder);
+    folder_.write(folder + "/out.csv",
+                  "library,algorithm,ranks,nodes,bytes,median_us\nnccl,auto,8,1,1048576,60\n");
+  }
+  const std::string text = out({"validate", "a/out.csv", "b/out.csv", "--machine", "dgx-h100"});
+  EXPECT_THAT(text, AllOf(HasSubstr("a/out.csv"), HasSubstr("b/out.csv")));
+}
+
 TEST_F(ValidateTest, TimesInAnotherUnitAreRefused) {
   const std::string heading = "system,library,algorithm,nodes,tasks_per_node,bytes,median_us\n";
   const auto table = [&](double factor, int nodes) {
