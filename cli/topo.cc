@@ -13,23 +13,35 @@
 #include "cli/external_program.h"
 #include "cli/output_file.h"
 #include "core/error.h"
+#include "heuristics/calibration/fitted_machine.h"
 #include "topologies/bounds.h"
 #include "topologies/draw/draw.h"
 #include "topologies/import/import_topology.h"
 #include "topologies/local_machine.h"
+#include "topologies/machine_file.h"
 #include "topologies/specification.h"
 
 namespace collbench {
 namespace {
 
 /// A file in any format that is known, otherwise a specification as --topo takes.
-Machine load(const Settings& settings, int workers = 0) {
-  const std::string& name = settings.text(settings.declares("NAME") ? "NAME" : "FILE");
-  const TopologyFormat format = topology_format(settings.text("from"));
+const std::string& name_of(const Settings& settings) {
+  return settings.text(settings.declares("NAME") ? "NAME" : "FILE");
+}
+
+/// Whether it is a file of another tool's.
+bool is_imported(const Settings& settings) {
+  const std::string& name = name_of(settings);
   std::error_code ignored;
-  const bool is_file = std::filesystem::is_regular_file(name, ignored);
-  if (is_file && !name.ends_with(".toml")) return import_topology_file(name, format);
-  if (is_file && format != TopologyFormat::automatic) return import_topology_file(name, format);
+  return std::filesystem::is_regular_file(name, ignored) &&
+         (!name.ends_with(".toml") ||
+          topology_format(settings.text("from")) != TopologyFormat::automatic);
+}
+
+Machine load(const Settings& settings, int workers = 0) {
+  const std::string& name = name_of(settings);
+  const TopologyFormat format = topology_format(settings.text("from"));
+  if (is_imported(settings)) return import_topology_file(name, format);
   require(format == TopologyFormat::automatic, fmt::format("cannot read '{}'", name));
   return machine(name, workers);
 }
@@ -183,14 +195,31 @@ int validate_file(const Settings& settings) {
   return exit_ok;
 }
 
+/// What a description may hold besides one machine's network and costs.
+std::vector<std::string> parts_beside_network(const Settings& settings) {
+  std::vector<std::string> parts;
+  if (is_imported(settings)) return parts;
+  const std::string& name = name_of(settings);
+  if (describe(name, {}).fabric) parts.emplace_back("how copies of it are joined ([fabric])");
+  if (calibration_of(name)) parts.emplace_back("its fit and the points of that");
+  return parts;
+}
+
 int convert_file(const Settings& settings) {
   const std::string& to = settings.one_of("to", {"toml", "simgrid", "dot", "svg"});
   const Machine read = load(settings);
-  const std::vector<std::string> lost = names_of_costs(read.costs);
-  if (to == "simgrid" && !lost.empty()) {
+  const std::vector<std::string> costs = names_of_costs(read.costs);
+  if (to == "simgrid" && !costs.empty()) {
     std::cerr << fmt::format(
         "collbench: warning: a SimGrid platform has no costs beyond those of links; left out: {}\n",
-        fmt::join(lost, ", "));
+        fmt::join(costs, ", "));
+  }
+  const std::vector<std::string> parts = parts_beside_network(settings);
+  if ((to == "toml" || to == "simgrid") && !parts.empty()) {
+    std::cerr << fmt::format(
+        "collbench: warning: only the network and its costs are translated; "
+        "left out: {}\n",
+        fmt::join(parts, ", "));
   }
   write_output(settings.text("output"), [&](std::ostream& out) {
     if (to == "toml") out << to_toml(read);

@@ -82,6 +82,19 @@ TEST_F(TopoTest, SaysWhatAPlatformLosesOfAMachine) {
             "");
 }
 
+TEST_F(TopoTest, SaysThatAFabricAndAFitAreNotTranslated) {
+  EXPECT_THAT(run({"topo", "convert", "dgx-h100", "--to", "toml", "-o", "box.toml"}).err,
+              HasSubstr("left out: how copies of it are joined ([fabric])\n"));
+  folder_.write("t.csv",
+                "library,algorithm,ranks,nodes,bytes,median_us\n"
+                "shm,ring,4,1,1024,10\nshm,ring,4,1,65536,30\nshm,ring,4,1,262144,90\nshm,ring,4,1,"
+                "1048576,300\n");
+  out({"calibrate", "t.csv", "-o", "mine.toml"});
+  EXPECT_THAT(run({"topo", "convert", "mine.toml:4", "--to", "toml", "-o", "net.toml"}).err,
+              HasSubstr("left out: its fit and the points of that\n"));
+  EXPECT_EQ(run({"topo", "convert", "net.toml", "--to", "toml", "-o", "again.toml"}).err, "");
+}
+
 TEST_F(TopoTest, EveryShippedMachineCanBeShownWithItsSources) {
   const std::string text = out({"topo", "show", "dgx-h100"});
   EXPECT_THAT(text, HasSubstr("hosts      8"));
