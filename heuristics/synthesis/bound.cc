@@ -45,44 +45,89 @@ void require_ranks(const CapacityGraph& graph) {
                                     named(inside), named(outside)));
 }
 
+/// Flows of shards to one rank after another, with all arcs turned round, so that the search for
+/// ways begins at the rank and stays near it. Ranks that all shards have reached count as having
+/// them: sets of vertices that lack such a rank are known to let enough out, so that only sets with
+/// all of these are in question, and the ways from them are short.
+template <class Amount>
+class ShardFlow {
+ public:
+  explicit ShardFlow(const CapacityGraph& graph)
+      : ranks_(graph.ranks), start_(graph.vertices), flow_(graph.vertices + 1) {
+    for (const CapacityArc& arc : graph.arcs) flow_.add_arc(arc.to, arc.from);
+    first_shard_ = static_cast<int>(graph.arcs.size());
+    for (int r = 0; r < ranks_; ++r) flow_.add_arc(r, start_);
+  }
+
+  void set_capacity(int arc, Amount capacity) { flow_.set_capacity(arc, capacity); }
+
+  /// Ranks from `first` on begin with `shard` each; those before have all.
+  void set_shards(Amount shard, int first) {
+    shard_ = shard;
+    for (int r = 0; r < ranks_; ++r)
+      flow_.set_capacity(first_shard_ + r, r < first ? all() : shard);
+  }
+  void give_all(int rank) { flow_.set_capacity(first_shard_ + rank, all()); }
+
+  /// Whether what all ranks begin with together can flow to this one.
+  bool reaches(int rank) { return flow_.solve(rank, start_, wanted()) == wanted(); }
+  /// And no more than that.
+  bool just_reaches(int rank) { return flow_.solve(rank, start_, all()) == wanted(); }
+
+  /// If that does not reach it: the smallest set of vertices that lets too little out.
+  std::vector<bool> members(int vertices) const {
+    std::vector<bool> members = flow_.not_leading_to(start_);
+    members.flip();
+    members.resize(static_cast<std::size_t>(vertices));
+    return members;
+  }
+  /// If no more than that reaches it: the smallest set around it that more cannot enter.
+  std::vector<bool> around(int rank) const { return flow_.reached_from(rank); }
+
+ private:
+  Amount wanted() const { return shard_ * ranks_; }
+  Amount all() const { return wanted() + 1; }  // as good as any amount
+
+  int ranks_;
+  int start_;
+  int first_shard_ = 0;  // arc
+  Amount shard_ = 0;
+  MaxFlow<Amount> flow_;
+};
+
 /// The search for the worst ratio of ranks to capacity, lambda = ranks / leaving.
 template <class Amount>
 class RatioSearch {
  public:
   explicit RatioSearch(const CapacityGraph& graph)
-      : graph_(graph), flow_(graph.vertices + 1), members_(graph.vertices, false) {
-    for (const CapacityArc& arc : graph.arcs) flow_.add_arc(arc.from, arc.to);
-    for (int r = 0; r < graph.ranks; ++r) flow_.add_arc(source(), r);
-  }
+      : graph_(graph), flow_(graph), members_(graph.vertices, false) {}
 
   void run() {
     start();
-    load();
+    load(0);
     // What holds at one ratio holds at every higher one, so each sink is looked at once.
     for (int sink = 0; sink < graph_.ranks; ++sink) {
-      for (;;) {
-        const Amount wanted = static_cast<Amount>(worst_.leaving) * graph_.ranks;
-        if (flow_.solve(source(), sink, wanted) == wanted) break;
-        std::vector<bool> reached = flow_.reached_from(source());
-        reached.resize(static_cast<std::size_t>(graph_.vertices));
-        raise(reached);
-        load();
+      while (!flow_.reaches(sink)) {
+        raise(flow_.members(graph_.vertices));
+        load(sink);
       }
+      flow_.give_all(sink);
     }
   }
 
   /// Empty unless the smallest binding sets around the ranks are disjoint.
   std::vector<std::vector<Vertex>> groups() {
+    load(0);
     std::vector<std::vector<Vertex>> found;
     std::vector<int> group_of(graph_.vertices, -1);
-    for (int sink = 0; sink < graph_.ranks; ++sink) {
+    for (int sink = 0; sink < graph_.ranks; flow_.give_all(sink++)) {
       if (group_of[sink] >= 0) continue;
-      flow_.solve(source(), sink, static_cast<Amount>(worst_.leaving) * graph_.ranks);
-      const std::vector<bool> outside = flow_.not_leading_to(sink);
+      if (!flow_.just_reaches(sink)) return {};  // all its sets have a rank before it
+      const std::vector<bool> inside = flow_.around(sink);
       const int number = static_cast<int>(found.size());
       found.emplace_back();
       for (Vertex v = 0; v < graph_.vertices; ++v) {
-        if (outside[v]) continue;
+        if (!inside[v]) continue;
         if (group_of[v] >= 0) return {};
         group_of[v] = number;
         found.back().push_back(v);
@@ -95,8 +140,6 @@ class RatioSearch {
   const std::vector<bool>& members() const { return members_; }
 
  private:
-  int source() const { return graph_.vertices; }
-
   // From the worst cut around a single rank.
   void start() {
     std::vector<std::int64_t> out(graph_.vertices, 0), in(graph_.vertices, 0);
@@ -125,16 +168,17 @@ class RatioSearch {
     members_ = members;
   }
 
-  void load() {
+  /// For sinks from `first` on.
+  void load(int first) {
     int arc = 0;
     for (const CapacityArc& a : graph_.arcs) {
       flow_.set_capacity(arc++, static_cast<Amount>(a.capacity) * worst_.ranks);
     }
-    for (int r = 0; r < graph_.ranks; ++r) flow_.set_capacity(arc++, worst_.leaving);
+    flow_.set_shards(worst_.leaving, first);
   }
 
   const CapacityGraph& graph_;
-  MaxFlow<Amount> flow_;
+  ShardFlow<Amount> flow_;
   CutSize worst_{0, 1};
   std::vector<bool> members_;
 };
@@ -151,7 +195,7 @@ ThroughputBound search_ratio(const CapacityGraph& graph) {
 
 /// Whether whole numbers of trees, floor(capacity * numerator / denominator) of them on every link,
 /// bring `trees` from every rank to every other.
-bool carries(const CapacityGraph& graph, MaxFlow<std::int64_t>& flow, int trees,
+bool carries(const CapacityGraph& graph, ShardFlow<std::int64_t>& flow, int trees,
              std::int64_t numerator, std::int64_t denominator) {
   int number = 0;
   for (const CapacityArc& arc : graph.arcs) {
@@ -159,10 +203,9 @@ bool carries(const CapacityGraph& graph, MaxFlow<std::int64_t>& flow, int trees,
     const WideInteger most = static_cast<WideInteger>(trees) * graph.ranks;
     flow.set_capacity(number++, static_cast<std::int64_t>(std::min(whole, most)));
   }
-  for (int r = 0; r < graph.ranks; ++r) flow.set_capacity(number++, trees);
-  const std::int64_t all = static_cast<std::int64_t>(trees) * graph.ranks;
-  for (int sink = 0; sink < graph.ranks; ++sink) {
-    if (flow.solve(graph.vertices, sink, all) < all) return false;
+  flow.set_shards(trees, 0);
+  for (int sink = 0; sink < graph.ranks; flow.give_all(sink++)) {
+    if (!flow.reaches(sink)) return false;
   }
   return true;
 }
@@ -204,9 +247,7 @@ ThroughputBound all_gather_bound(const CapacityGraph& graph, int trees) {
   require(trees >= 1 && trees <= 1024,
           fmt::format("trees per root must be from 1 to 1024, not {}", trees));
   ThroughputBound bound = all_gather_bound(graph);
-  MaxFlow<std::int64_t> flow(graph.vertices + 1);
-  for (const CapacityArc& arc : graph.arcs) flow.add_arc(arc.from, arc.to);
-  for (int r = 0; r < graph.ranks; ++r) flow.add_arc(graph.vertices, r);
+  ShardFlow<std::int64_t> flow(graph);
   // What a tree takes, numerator / denominator seconds, is a multiple of 1 / capacity of some link;
   // for every capacity the least that carries them.
   std::set<std::int64_t> capacities;
@@ -246,13 +287,14 @@ ThroughputBound weakest_allreduce_bound(const CapacityGraph& graph) {
     bool entering;
   };
   const int before = graph.vertices;
+  const int first_before = static_cast<int>(graph.arcs.size());
   const std::int64_t all = graph.sum_of_capacities();
   const auto flow_to_those_before = [&](const CapacityGraph& arcs) {
     MaxFlow<std::int64_t> flow(graph.vertices + 1);
-    for (int rank = 0; rank < graph.ranks; ++rank) flow.add_arc(rank, before);
     for (const CapacityArc& arc : arcs.arcs) {
       flow.set_capacity(flow.add_arc(arc.from, arc.to), arc.capacity);
     }
+    for (int rank = 0; rank < graph.ranks; ++rank) flow.add_arc(rank, before);
     return flow;
   };
   std::array<Direction, 2> directions{
@@ -261,7 +303,7 @@ ThroughputBound weakest_allreduce_bound(const CapacityGraph& graph) {
   BindingCut cut;
   for (int rank = 1; rank < graph.ranks; ++rank) {
     for (auto& [flow, entering] : directions) {
-      flow.set_capacity(rank - 1, all);
+      flow.set_capacity(first_before + rank - 1, all);
       const std::int64_t through = flow.solve(rank, before, least);
       if (through >= least) continue;
       least = through;

@@ -21,25 +21,24 @@ struct Ratio {
 /// For a ratio e / j, the groups S of least sum of F(S) = j * (capacity leaving S) - e. A vector
 /// x with x(S) <= F(S) for every set, each entry as large as those before it allow, has that sum,
 /// and its tight sets are the groups.
+///
+/// A flow shows that x is not too large: ranks with an entry send that much, over cables of j times
+/// their capacity, to ranks without one and to those whose entry is negative. It is kept from
+/// entry to entry, since the next one changes it near its rank only.
 template <class Amount>
 class GroupSearch {
  public:
-  explicit GroupSearch(const CapacityGraph& graph)
-      : graph_(graph), flow_(graph.ranks + 2), of_ranks_(graph.ranks) {
+  explicit GroupSearch(const CapacityGraph& graph) : graph_(graph), flow_(graph.ranks + 1) {
     for (const CapacityArc& arc : graph.arcs) flow_.add_arc(arc.from, arc.to);
-    for (int r = 0; r < graph.ranks; ++r) {
-      of_ranks_[r].member = flow_.add_arc(source(), r);
-      of_ranks_[r].other = flow_.add_arc(r, sink());
-    }
+    for (int r = 0; r < graph.ranks; ++r) flow_.add_arc(r, sink());
   }
 
   /// The smallest first, each ascending.
   std::vector<std::vector<Vertex>> groups_below(const Ratio& ratio) {
+    start(ratio);
     boost::disjoint_sets_with_storage<> joined(graph_.ranks);
-    std::vector<Amount> x;
     for (int rank = 0; rank < graph_.ranks; ++rank) {
-      x.push_back(largest_entry(rank, x, ratio));
-      const std::vector<bool> tight = flow_.reached_from(source());
+      const std::vector<bool> tight = add_entry(rank, static_cast<Amount>(ratio.entering));
       for (int r = 0; r < rank; ++r) {
         if (tight[r]) joined.union_set(r, rank);
       }
@@ -59,43 +58,36 @@ class GroupSearch {
   }
 
  private:
-  struct RankArcs {
-    int member = 0;  // from the source
-    int other = 0;   // to the sink
-  };
-  int source() const { return graph_.ranks; }
-  int sink() const { return graph_.ranks + 1; }
+  int sink() const { return graph_.ranks; }
+  int end_of(int rank) const { return static_cast<int>(graph_.arcs.size()) + rank; }
 
-  /// The least of F(S) - x(S) over sets of `rank` and ranks before it: a minimum cut, in which a
-  /// member pays for its cables to later ranks and gets its own entry back.
-  Amount largest_entry(int rank, const std::vector<Amount>& x, const Ratio& ratio) {
-    const auto joints = static_cast<Amount>(ratio.joints);
-    std::vector<Amount> price(static_cast<std::size_t>(rank) + 1, 0);
+  void start(const Ratio& ratio) {
+    all_ = 0;
     for (std::size_t a = 0; a < graph_.arcs.size(); ++a) {
-      const CapacityArc& arc = graph_.arcs[a];
-      const Amount capacity = joints * arc.capacity;
-      const bool is_among = arc.from <= rank && arc.to <= rank;
-      flow_.set_capacity(static_cast<int>(a), is_among ? capacity : 0);
-      if (arc.from <= rank && arc.to > rank) price[arc.from] += capacity;
+      const Amount capacity = static_cast<Amount>(ratio.joints) * graph_.arcs[a].capacity;
+      flow_.set_capacity(static_cast<int>(a), capacity);
+      all_ += capacity;
     }
-    for (int r = 0; r < rank; ++r) price[r] -= x[r];
-    Amount all_others = 0;  // what joining all costs
-    Amount given = 0;       // to members, less what others do without
-    for (int r = 0; r < graph_.ranks; ++r) {
-      const Amount paid = r < rank ? price[r] : 0;
-      flow_.set_capacity(of_ranks_[r].other, std::max<Amount>(paid, 0));
-      flow_.set_capacity(of_ranks_[r].member, std::max<Amount>(-paid, 0));
-      all_others += std::max<Amount>(paid, 0);
-      given += std::min<Amount>(paid, 0);
-    }
-    flow_.set_capacity(of_ranks_[rank].member, all_others + 1);
-    const Amount cut = flow_.solve(source(), sink(), all_others + 1);
-    return price[rank] - static_cast<Amount>(ratio.entering) + given + cut;
+    for (int r = 0; r < graph_.ranks; ++r) flow_.set_capacity(end_of(r), all_);
+    flow_.clear();
+  }
+
+  /// Gives `rank` the least of F(S) - x(S) over sets of it and ranks before it: what it can send
+  /// beside all that they send, which ends in it no more, less `e`. Returns the smallest such set.
+  std::vector<bool> add_entry(int rank, Amount e) {
+    const Amount ended = flow_.flow(end_of(rank));
+    flow_.set_arc(end_of(rank), 0, 0);
+    const Amount sent = flow_.add_flow(rank, sink(), all_ + ended) - ended;
+    std::vector<bool> tight = flow_.reached_from(rank);
+    flow_.add_flow(sink(), rank,
+                   std::clamp<Amount>(sent, 0, e));  // takes back what it may not send
+    flow_.set_arc(end_of(rank), std::max<Amount>(e - sent, 0), std::max<Amount>(-sent, 0));
+    return tight;
   }
 
   const CapacityGraph& graph_;
   MaxFlow<Amount> flow_;
-  std::vector<RankArcs> of_ranks_;
+  Amount all_ = 0;  // what all cables carry
 };
 
 Ratio ratio_of(const CapacityGraph& graph, const std::vector<std::vector<Vertex>>& groups) {

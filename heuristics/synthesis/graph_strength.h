@@ -19,9 +19,9 @@
 namespace collbench {
 
 /// Groups of ranks with the least capacity between them for their number less one; `known`, at
-/// least 2 groups, if those are such. O(iterations * ranks * maximum flow), of which few are
-/// needed. Requires at least 2 ranks, all of which reach each other, no other vertices, and
-/// graph.is_bidirectional().
+/// least 2 groups, if those are such. O(iterations * ranks * maximum flow), of which few
+/// iterations are needed, and flows are near their rank as a rule. Requires at least 2 ranks, all
+/// of which reach each other, no other vertices, and graph.is_bidirectional().
 std::vector<std::vector<Vertex>> weakest_groups(const CapacityGraph& graph,
                                                 std::vector<std::vector<Vertex>> known);
 

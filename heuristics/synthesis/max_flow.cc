@@ -58,12 +58,28 @@ Amount MaxFlow<Amount>::push(int vertex, int sink, Amount limit) {
 }
 
 template <class Amount>
-Amount MaxFlow<Amount>::solve(int source, int sink, Amount enough) {
+void MaxFlow<Amount>::clear() {
   residual_.resize(halves_.size());
   for (std::size_t arc = 0; arc < capacity_.size(); ++arc) {
     residual_[2 * arc] = capacity_[arc];
     residual_[2 * arc + 1] = 0;
   }
+}
+
+template <class Amount>
+void MaxFlow<Amount>::set_arc(int arc, Amount capacity, Amount flow) {
+  residual_[2 * arc] = capacity - flow;
+  residual_[2 * arc + 1] = flow;
+}
+
+template <class Amount>
+Amount MaxFlow<Amount>::solve(int source, int sink, Amount enough) {
+  clear();
+  return add_flow(source, sink, enough);
+}
+
+template <class Amount>
+Amount MaxFlow<Amount>::add_flow(int source, int sink, Amount enough) {
   Amount flow = 0;
   while (flow < enough && find_levels(source, sink)) {
     cursor_ = first_;

@@ -23,10 +23,17 @@ class MaxFlow {
   /// The flow from `source` to `sink`, at most `enough`, with the capacities set last.
   Amount solve(int source, int sink, Amount enough);
 
-  /// What crosses an arc after solve().
+  /// Another way: no flow yet, with the capacities set last; then what more flows between any two
+  /// vertices beside what flows already, which it may lead another way; and an arc whose capacity
+  /// and flow are stated, whatever the flows at its ends then add up to.
+  void clear();
+  Amount add_flow(int source, int sink, Amount enough);
+  void set_arc(int arc, Amount capacity, Amount flow);
+
+  /// What crosses an arc.
   Amount flow(int arc) const { return residual_[2 * arc + 1]; }
 
-  /// After solve() below `enough`, by vertex: whether it is on the source's side of the smallest
+  /// After a flow below `enough`, by vertex: whether it is on the source's side of the smallest
   /// minimum cut, or not on the sink's side of the largest.
   std::vector<bool> reached_from(int source) const;
   std::vector<bool> not_leading_to(int sink) const;

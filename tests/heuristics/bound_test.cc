@@ -170,6 +170,77 @@ TEST(Bound, OfAllReduceOverCablesIsThatOfTheWeakestGroups) {
   EXPECT_GT(proven_by_groups, 5);
 }
 
+/// Up to 7 ranks and 2 switches, each reaching every other.
+CapacityGraph random_graph(std::mt19937& random) {
+  const auto below = [&random](int end) { return static_cast<int>(random() % unsigned(end)); };
+  CapacityGraph graph{2 + below(6), 0, 1'000'000'000, {}};
+  graph.vertices = graph.ranks + below(3);
+  const int most = below(2) == 0 ? 1 : 9;
+  const int more = below(2) * below(3 * graph.vertices);
+  std::map<std::pair<int, int>, std::int64_t> links;
+  const auto add = [&](int a, int b) {
+    if (a != b) links[{a, b}] += 1 + below(most);
+  };
+  for (int v = 0; v < graph.vertices; ++v) add(v, (v + 1) % graph.vertices);
+  for (int i = 0; i < more; ++i) {
+    const int from = below(graph.vertices);
+    add(from, below(graph.vertices));
+  }
+  for (const auto& [ends, capacity] : links) {
+    graph.arcs.push_back({ends.first, ends.second, capacity});
+  }
+  return graph;
+}
+
+/// Of a set, as bits: ranks inside and capacity that leaves it.
+std::pair<std::int64_t, std::int64_t> cut_of(const CapacityGraph& graph, unsigned set) {
+  std::int64_t ranks = 0, leaving = 0;
+  for (int r = 0; r < graph.ranks; ++r) ranks += set >> r & 1;
+  for (const CapacityArc& arc : graph.arcs) {
+    if ((set >> arc.from & 1) != 0 && (set >> arc.to & 1) == 0) leaving += arc.capacity;
+  }
+  return {ranks, leaving};
+}
+
+TEST(Bound, OfAllGatherIsTheWorstOfAllCutsAndItsGroupsAreTheSmallestSetsThatBind) {
+  std::mt19937 random(11);
+  int grouped = 0;
+  for (int trial = 0; trial < 400; ++trial) {
+    const CapacityGraph graph = random_graph(random);
+    const unsigned all = (1U << graph.vertices) - 1;
+    std::pair<std::int64_t, std::int64_t> worst{0, 1};
+    std::vector<unsigned> binding;  // complements of the sets that do
+    for (unsigned set = 1; set <= all; ++set) {
+      const auto [ranks, leaving] = cut_of(graph, set);
+      if (ranks == graph.ranks || ranks * worst.second < worst.first * leaving) continue;
+      if (ranks * worst.second > worst.first * leaving) binding.clear();
+      worst = {ranks, leaving};
+      binding.push_back(all & ~set);
+    }
+    EXPECT_EQ(to_string(all_gather_bound(graph).seconds_per_gigabyte),
+              to_string(reduced(worst.first, graph.ranks * worst.second)))
+        << trial;
+    std::vector<std::vector<Vertex>> groups;
+    unsigned covered = 0;
+    bool apart = true;
+    for (int r = 0; r < graph.ranks; ++r) {
+      if ((covered >> r & 1) != 0) continue;
+      unsigned smallest = all;
+      for (const unsigned set : binding) smallest &= (set >> r & 1) != 0 ? set : all;
+      apart = apart && (covered & smallest) == 0;
+      covered |= smallest;
+      groups.emplace_back();
+      for (int v = 0; v < graph.vertices; ++v) {
+        if ((smallest >> v & 1) != 0) groups.back().push_back(v);
+      }
+    }
+    if (!apart || groups.size() < 2) groups.clear();
+    EXPECT_EQ(binding_groups(graph), groups) << trial;
+    grouped += groups.empty() ? 0 : 1;
+  }
+  EXPECT_GT(grouped, 20);
+}
+
 TEST(Bound, SharesKeepToTheLinks) {
   const CapacityGraph graph = capacity_graph(network("star_8_slow_0p5"));
   const AllreduceShares shares = best_allreduce_shares(graph);

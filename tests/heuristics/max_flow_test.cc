@@ -92,6 +92,30 @@ TEST(MaxFlow, StopsAtWhatIsEnoughAndBeginsAnewWithOtherCapacities) {
   }
 }
 
+TEST(MaxFlow, GrowsIsTakenBackAndIsLedToAnotherEnd) {
+  std::mt19937 random(20);
+  for (int round = 0; round < 1000; ++round) {
+    const int vertices = 3 + drawn_below(random, 5);
+    std::vector<FlowArc> arcs = random_arcs(random, vertices);
+    arcs.push_back({2, 1, 1'000});
+    MaxFlow<std::int64_t> flow(vertices);
+    for (const FlowArc& arc : arcs) flow.set_capacity(flow.add_arc(arc.from, arc.to), arc.capacity);
+    flow.clear();
+    std::int64_t sent = flow.add_flow(0, 1, drawn_below(random, 5));
+    sent -= flow.add_flow(1, 0, drawn_below(random, 5));
+    sent += flow.add_flow(0, 1, 1'000);
+    EXPECT_EQ(sent, smallest_cuts(arcs, vertices).capacity) << round;
+    // The last arc keeps what finds no other way from vertex 2, and no flow as large has less.
+    const int last = static_cast<int>(arcs.size()) - 1;
+    const std::int64_t ended = flow.flow(last);
+    flow.set_arc(last, 0, 0);
+    arcs.back().capacity = ended - flow.add_flow(2, 1, ended);
+    EXPECT_EQ(sent, smallest_cuts(arcs, vertices).capacity) << round;
+    if (--arcs.back().capacity < 0) continue;
+    EXPECT_EQ(sent - 1, smallest_cuts(arcs, vertices).capacity) << round;
+  }
+}
+
 TEST(MaxFlow, SaysWhatCrossesEachArc) {
   std::mt19937 random(19);
   for (int round = 0; round < 500; ++round) {
