@@ -151,7 +151,7 @@ void print_models(const Calibration& calibration) {
 
 /// Share of the network's (or node's) rate that a measured size reaches at the largest scale.
 void print_efficiency(const Calibration& calibration, const FittedMachine& machine) {
-  const std::vector<MeasuredMethod> methods = calibration.measured();
+  const std::span<const MeasuredMethod> methods = calibration.measured();
   const MeasuredMethod& fullest = *std::max_element(
       methods.begin(), methods.end(),
       [](const auto& a, const auto& b) { return a.points.size() < b.points.size(); });

@@ -130,7 +130,7 @@ std::string sample_of(const Predictor& predictor, const std::vector<HeldOut>& al
   if (predictor.calibration() == nullptr) return {};
   std::vector<MeasuredTime> judged;
   for (const HeldOut& point : all) judged.push_back(point.measured);
-  const std::vector<MeasuredTime> fitted = predictor.calibration()->points();
+  const std::span<const MeasuredTime> fitted = predictor.calibration()->points();
   return sample_line(std::ssize(fitted), shared_points(fitted, judged), judged.size());
 }
 

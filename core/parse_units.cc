@@ -25,9 +25,11 @@ Quantity split(std::string_view what, const std::string& text, std::string_view 
   Quantity quantity;
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, quantity.number);
-  require(error == std::errc() && std::isfinite(quantity.number) && quantity.number >= 0,
-          fmt::format("{} '{}' does not begin with a number of at least 0; write {}", what, text,
-                      example));
+  // Files hold thousands of these: the words are made where they are needed only.
+  if (error != std::errc() || !std::isfinite(quantity.number) || quantity.number < 0) {
+    throw InvalidArgument(fmt::format(
+        "{} '{}' does not begin with a number of at least 0; write {}", what, text, example));
+  }
   quantity.unit = std::string_view(rest, static_cast<std::size_t>(end - rest));
   if (!quantity.unit.empty() && quantity.unit.front() == ' ') quantity.unit.remove_prefix(1);
   return quantity;
@@ -81,16 +83,21 @@ Seconds parse_duration(const std::string& text) {
     const std::string_view name = tail.substr(0, tail.find_first_of("0123456789"));
     const auto* const unit =
         std::find_if(units.begin(), units.end(), [&](const auto& u) { return u.first == name; });
-    require(unit != units.end(),
-            fmt::format("time '{}' has the unknown unit '{}'; write {}", text, name, example));
-    require(
-        unit->second < smallest,
-        fmt::format("time '{}' must name larger units first, each once; write {}", text, example));
+    if (unit == units.end()) {
+      throw InvalidArgument(
+          fmt::format("time '{}' has the unknown unit '{}'; write {}", text, name, example));
+    }
+    if (unit->second >= smallest) {
+      throw InvalidArgument(fmt::format(
+          "time '{}' must name larger units first, each once; write {}", text, example));
+    }
     smallest = unit->second;
     sum += Seconds{number * smallest};
     rest = tail.substr(name.size());
   } while (!rest.empty());
-  require(std::isfinite(sum.count()), fmt::format("time '{}' is too large", text));
+  if (!std::isfinite(sum.count())) {
+    throw InvalidArgument(fmt::format("time '{}' is too large", text));
+  }
   return sum;
 }
 

@@ -1,6 +1,6 @@
 #include "heuristics/measurement.h"
 
-#include <map>
+#include <algorithm>
 #include <tuple>
 #include <utility>
 
@@ -25,15 +25,22 @@ std::size_t band_of(Bytes bytes) {
 }
 
 std::vector<MeasuredTime> medians_of(std::span<const MeasuredTime> rows) {
-  std::map<std::tuple<MethodKey, Scale, Bytes>, std::vector<const MeasuredTime*>> groups;
-  for (const MeasuredTime& row : rows) {
-    groups[{method_of(row), row.scale, row.bytes}].push_back(&row);
-  }
+  // As MethodKey, Scale and Bytes are ordered, without a copy of the names for each row.
+  const auto point = [](const MeasuredTime* row) {
+    return std::tie(row->system, row->library, row->algorithm, row->protocol, row->type, row->op,
+                    row->in_place, row->collective, row->scale, row->bytes);
+  };
+  std::vector<const MeasuredTime*> sorted;
+  for (const MeasuredTime& row : rows) sorted.push_back(&row);
+  std::ranges::stable_sort(sorted, {}, point);
   std::vector<MeasuredTime> medians;
-  for (const auto& [key, group] : groups) {
+  for (auto first = sorted.begin(); first != sorted.end();) {
     std::vector<double> times;
-    for (const MeasuredTime* row : group) times.push_back(row->time.count());
-    medians.push_back(*group.front());
+    const MeasuredTime* const row = *first;
+    for (; first != sorted.end() && point(*first) == point(row); ++first) {
+      times.push_back((*first)->time.count());
+    }
+    medians.push_back(*row);
     medians.back().time = Seconds{quantile(std::move(times), 0.5)};
   }
   return medians;

@@ -1,6 +1,7 @@
 #include "topologies/toml_table.h"
 
 #include <algorithm>
+#include <mutex>
 #include <set>
 #include <type_traits>
 
@@ -63,6 +64,21 @@ void refuse_deep_nesting(std::string_view text, const std::string& file) {
     throw InvalidArgument(fmt::format("{}:{}: nested deeper than {} levels", file,
                                       1 + std::ranges::count(before, '\n'), deepest));
   }
+}
+
+/// The tables of a text. Those of the last one are kept: a fitted machine is read as a machine and
+/// as a calibration. Thread safety: any number of threads.
+std::shared_ptr<const toml::table> root_of(std::string_view text) {
+  static std::mutex mutex;
+  static std::string last;
+  static std::shared_ptr<const toml::table> root;
+  const std::lock_guard lock(mutex);
+  if (root == nullptr || last != text) {
+    root = nullptr;
+    root = std::make_shared<const toml::table>(toml::parse(text));
+    last = text;
+  }
+  return root;
 }
 
 int line_of(const toml::node& node) {
@@ -150,7 +166,7 @@ TomlTable TomlTable::parse(std::string_view text, const std::string& file) {
   }
   refuse_deep_nesting(text, file);
   try {
-    const auto root = std::make_shared<const toml::table>(toml::parse(text));
+    const auto root = root_of(text);
     return TomlTable(std::make_shared<Place>(Place{root, file, root.get(), "the file"}));
   } catch (const toml::parse_error& e) {
     throw InvalidArgument(fmt::format("{}:{}: no TOML in column {}: {}", file,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
@@ -26,10 +27,10 @@ constexpr std::size_t fewer_folds = 20;      // of more sizes: every 20th at a t
 
 /// Rows by a property of theirs, without those whose results are wrong.
 template <typename Key>
-auto grouped(std::span<const MeasuredTime> rows, Key key) {
+auto grouped(std::vector<MeasuredTime> rows, Key key) {
   std::map<decltype(key(rows[0])), std::vector<MeasuredTime>> groups;
-  for (const MeasuredTime& row : rows) {
-    if (!row.is_wrong()) groups[key(row)].push_back(row);
+  for (MeasuredTime& row : rows) {
+    if (!row.is_wrong()) groups[key(row)].push_back(std::move(row));
   }
   return groups;
 }
@@ -51,10 +52,11 @@ std::string lacking(const std::vector<MeasuredTime>& rows) {
   return {};
 }
 
-std::vector<MeasuredTime> without_ignored_by_system(const std::vector<MeasuredTime>& rows,
+std::vector<MeasuredTime> without_ignored_by_system(std::vector<MeasuredTime> rows,
                                                     std::vector<std::string>& notes) {
   std::vector<MeasuredTime> kept;
-  for (auto& [system, own] : grouped(rows, [](const auto& row) { return row.system; })) {
+  const auto system_of = [](const MeasuredTime& row) { return row.system; };
+  for (auto& [system, own] : grouped(std::move(rows), system_of)) {
     for (MeasuredTime& row : without_ignored_requests(std::move(own), notes)) {
       kept.push_back(std::move(row));
     }
@@ -133,15 +135,20 @@ ErrorSummary summarize_errors(std::vector<double> errors) {
   return summary;
 }
 
+struct Calibration::Points {
+  std::vector<MeasuredTime> rows;
+  std::vector<MeasuredMethod> methods;
+};
+
 Calibration::Calibration(std::vector<MeasuredTime> rows, std::span<const StoredFit> stored) {
   const bool any = !rows.empty();
   refuse_impossible(rows);
   // Rows with a fit made before are those that it kept.
-  if (stored.empty()) rows = without_ignored_by_system(rows, notes_);
+  if (stored.empty()) rows = without_ignored_by_system(std::move(rows), notes_);
   if (stored.empty()) note_unknown_nodes(rows, notes_);
-  for (const auto& [method, own] : grouped(rows, method_of)) refuse_contradiction(method, own);
+  refuse_contradictions(rows);
   rows = take_structures(std::move(rows), stored);
-  for (auto& [method, own] : grouped(rows, method_of)) {
+  for (auto& [method, own] : grouped(std::move(rows), method_of)) {
     const std::string lack = lacking(own);
     if (!lack.empty()) {
       notes_.push_back(fmt::format("'{}' is left out: {}", to_string(method), lack));
@@ -162,6 +169,7 @@ Calibration::Calibration(std::vector<MeasuredTime> rows, std::span<const StoredF
           !any ? "no measurements to calibrate with"
                : fmt::format("too few measurements: {}",
                              notes_.empty() ? "all have wrong results" : notes_.front()));
+  points_ = std::make_shared<const Points>(all_points());
 }
 
 std::vector<MeasuredTime> Calibration::take_structures(std::vector<MeasuredTime> rows,
@@ -172,10 +180,10 @@ std::vector<MeasuredTime> Calibration::take_structures(std::vector<MeasuredTime>
                       row.scale.cores);
   };
   std::vector<MeasuredTime> rest;
-  for (auto& [key, own] : grouped(rows, structure_key)) {
+  for (auto& [key, own] : grouped(std::move(rows), structure_key)) {
     const auto& [system, interconnect, cores] = key;
     if (!interconnect || !lacking(own).empty() || named_rows(own) < least_named_rows) {
-      rest.insert(rest.end(), own.begin(), own.end());
+      std::ranges::move(own, std::back_inserter(rest));
       continue;
     }
     std::optional<NetworkFit> fit;
@@ -196,27 +204,30 @@ int Calibration::cores() const {
   return 0;
 }
 
-std::vector<MeasuredMethod> Calibration::measured() const {
-  std::map<MethodKey, std::vector<MeasuredTime>> all;
-  for (const StructuralModel& structure : structures_) {
-    for (const MeasuredTime& point : structure.points()) all[method_of(point)].push_back(point);
+Calibration::Points Calibration::all_points() const {
+  std::map<MethodKey, std::vector<const MeasuredTime*>> by_method;
+  const auto add = [&](const std::vector<MeasuredTime>& rows) {
+    for (const MeasuredTime& row : rows) by_method[method_of(row)].push_back(&row);
+  };
+  for (const StructuralModel& structure : structures_) add(structure.points());
+  for (const MethodModel& model : models_) add(model.points());
+  Points all;
+  std::size_t size = 0;
+  for (const auto& [method, rows] : by_method) size += rows.size();
+  all.rows.reserve(size);  // spans of it follow
+  for (const auto& [method, rows] : by_method) {
+    for (const MeasuredTime* row : rows) all.rows.push_back(*row);
   }
-  for (const MethodModel& model : models_) {
-    auto& points = all[model.method()];
-    points.insert(points.end(), model.points().begin(), model.points().end());
-  }
-  std::vector<MeasuredMethod> methods;
-  for (auto& [method, points] : all) methods.push_back({method, std::move(points)});
-  return methods;
-}
-
-std::vector<MeasuredTime> Calibration::points() const {
-  std::vector<MeasuredTime> all;
-  for (const MeasuredMethod& method : measured()) {
-    all.insert(all.end(), method.points.begin(), method.points.end());
+  std::span<const MeasuredTime> rest = all.rows;
+  for (const auto& [method, rows] : by_method) {
+    all.methods.push_back({method, rest.first(rows.size())});
+    rest = rest.subspan(rows.size());
   }
   return all;
 }
+
+std::span<const MeasuredMethod> Calibration::measured() const { return points_->methods; }
+std::span<const MeasuredTime> Calibration::points() const { return points_->rows; }
 
 const StructuralModel* Calibration::structure_of(const MethodKey& method,
                                                  const Scale& scale) const {
@@ -269,7 +280,7 @@ std::vector<HeldOut> leave_one_scale_out(std::span<const MeasuredTime> rows, boo
   std::vector<HeldOut> held;
   const auto system_of = [](const MeasuredTime& row) { return row.system; };
   // Rows of one system may stand in for each other.
-  for (const auto& [system, own] : grouped(rows, system_of)) {
+  for (const auto& [system, own] : grouped({rows.begin(), rows.end()}, system_of)) {
     std::set<Scale> scales;
     for (const MeasuredTime& row : own) scales.insert(row.scale);
     for (const Scale& scale : scales) {
@@ -287,7 +298,7 @@ std::vector<HeldOut> leave_one_size_out(std::span<const MeasuredTime> rows) {
   std::vector<HeldOut> held;
   std::vector<std::string> notes;
   const auto system_of = [](const MeasuredTime& row) { return row.system; };
-  for (const auto& [system, own] : grouped(rows, system_of)) {
+  for (const auto& [system, own] : grouped({rows.begin(), rows.end()}, system_of)) {
     std::map<Bytes, std::size_t> fold_of;
     for (const MeasuredTime& row : own) fold_of[row.bytes] = 0;
     const std::size_t folds = fold_of.size() > most_folds ? fewer_folds : fold_of.size();

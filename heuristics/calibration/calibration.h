@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -43,7 +44,7 @@ struct HeldOut {
 /// What one method did.
 struct MeasuredMethod {
   MethodKey method;
-  std::vector<MeasuredTime> points;  // one for each scale and size
+  std::span<const MeasuredTime> points;  // one for each scale and size; of the calibration
 };
 
 /// A fit made before, of one system on one network.
@@ -54,6 +55,7 @@ struct StoredFit {
   NetworkFit fit;
 };
 
+/// Cheap to copy. Thread safety: const members may run on any number of threads.
 class Calibration {
  public:
   /// Fits what `stored` has no fit for. Throws InvalidArgument, saying what is missing, which rows
@@ -69,9 +71,9 @@ class Calibration {
   int cores() const;
 
   /// All methods that have a model, by system, library and name.
-  std::vector<MeasuredMethod> measured() const;
+  std::span<const MeasuredMethod> measured() const;
   /// Their points, in that order.
-  std::vector<MeasuredTime> points() const;
+  std::span<const MeasuredTime> points() const;
 
   /// The model for a method: its own, else of its library with another algorithm or protocol
   /// (`instead` then names it), else none. An empty system, library or algorithm matches any.
@@ -87,12 +89,15 @@ class Calibration {
                                    std::string* instead = nullptr) const;
 
  private:
+  struct Points;
   std::vector<MeasuredTime> take_structures(std::vector<MeasuredTime> rows,
                                             std::span<const StoredFit> stored);
+  Points all_points() const;
 
   std::vector<MethodModel> models_;
   std::vector<StructuralModel> structures_;
   std::vector<std::string> notes_;
+  std::shared_ptr<const Points> points_;
 };
 
 /// Predicts all points of every scale (or size) from a calibration without them. A scale can be

@@ -76,7 +76,7 @@ void keep_the_known(const KnownTimes& known, std::vector<FittedCandidate>& candi
 
 /// Moves the library's own choice to the front outside the sizes that were measured of it at this
 /// very scale, unless enough is gained by another.
-void keep_default(const std::vector<MeasuredTime>& points, const Scale& scale, Bytes bytes,
+void keep_default(std::span<const MeasuredTime> points, const Scale& scale, Bytes bytes,
                   std::vector<FittedCandidate>& candidates) {
   const auto own = std::ranges::find_if(candidates, [](const FittedCandidate& candidate) {
     return is_library_default(candidate.method.algorithm);
@@ -97,7 +97,7 @@ void keep_default(const std::vector<MeasuredTime>& points, const Scale& scale, B
   std::rotate(candidates.begin(), own, std::next(own));
 }
 
-bool is_measured_scale(const std::vector<MeasuredTime>& points, const Scale& scale) {
+bool is_measured_scale(std::span<const MeasuredTime> points, const Scale& scale) {
   return std::any_of(points.begin(), points.end(), [&](const MeasuredTime& point) {
     return point.scale.ranks == scale.ranks && point.scale.nodes == scale.nodes;
   });
@@ -153,7 +153,7 @@ std::vector<FittedCandidate> rank_methods(const Calibration& calibration,
     candidate.is_tied = candidate.counted <= candidates.front().counted * (1 + tie);
   }
   if (candidates.size() < 2) return candidates;
-  const std::vector<MeasuredTime> points = calibration.points();
+  const std::span<const MeasuredTime> points = calibration.points();
   if (is_measured_scale(points, scale)) {
     keep_default(points, scale, bytes, candidates);
     return candidates;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -40,9 +41,12 @@ double least_ratio(const std::map<Bytes, Seconds>& slow, const std::map<Bytes, S
   return least == std::numeric_limits<double>::infinity() ? 0 : least;
 }
 
-void refuse_other_units(const MethodKey& method, const std::vector<MeasuredTime>& rows) {
+/// Of one method.
+using Rows = std::vector<const MeasuredTime*>;
+
+void refuse_other_units(const MethodKey& method, const Rows& rows) {
   std::map<Scale, std::map<Bytes, Seconds>> curves;
-  for (const MeasuredTime& row : rows) curves[row.scale].insert_or_assign(row.bytes, row.time);
+  for (const MeasuredTime* row : rows) curves[row->scale].insert_or_assign(row->bytes, row->time);
   for (const auto& [slow_scale, slow] : curves) {
     for (const auto& [fast_scale, fast] : curves) {
       const double growth = std::max(1.0, static_cast<double>(slow_scale.ranks) / fast_scale.ranks);
@@ -57,15 +61,13 @@ void refuse_other_units(const MethodKey& method, const std::vector<MeasuredTime>
   }
 }
 
-}  // namespace
-
-void refuse_contradiction(const MethodKey& method, const std::vector<MeasuredTime>& rows) {
+void refuse_contradiction(const MethodKey& method, const Rows& rows) {
   std::map<std::pair<Scale, Bytes>, std::pair<Seconds, Seconds>> range;
-  for (const MeasuredTime& row : rows) {
+  for (const MeasuredTime* row : rows) {
     auto& [least, most] =
-        range.try_emplace({row.scale, row.bytes}, row.time, row.time).first->second;
-    least = std::min(least, row.time);
-    most = std::max(most, row.time);
+        range.try_emplace({row->scale, row->bytes}, row->time, row->time).first->second;
+    least = std::min(least, row->time);
+    most = std::max(most, row->time);
   }
   std::erase_if(range, [](const auto& entry) { return entry.second.first == entry.second.second; });
   refuse_other_units(method, rows);
@@ -80,6 +82,16 @@ void refuse_contradiction(const MethodKey& method, const std::vector<MeasuredTim
       "FILE,system=NAME",
       to_string(method), factors.size(), contradiction, to_string(point.second),
       to_string(point.first), to_string(times.first), to_string(times.second)));
+}
+
+}  // namespace
+
+void refuse_contradictions(std::span<const MeasuredTime> rows) {
+  std::map<MethodKey, Rows> methods;
+  for (const MeasuredTime& row : rows) {
+    if (!row.is_wrong()) methods[method_of(row)].push_back(&row);
+  }
+  for (const auto& [method, own] : methods) refuse_contradiction(method, own);
 }
 
 void refuse_impossible(std::span<const MeasuredTime> rows) {

@@ -18,7 +18,7 @@ namespace {
 /// Those of the type, operator and names asked for; of a method measured in place and out of place,
 /// the latter.
 std::vector<MethodKey> methods_asked(const Question& question, Answer& answer) {
-  const std::vector<MeasuredMethod> measured = question.fitted->measured();
+  const std::span<const MeasuredMethod> measured = question.fitted->measured();
   std::map<std::string, std::size_t> points;
   for (const MeasuredMethod& each : measured) points[each.method.system] += each.points.size();
   const std::string system = fullest_system(points, "the machine was fitted to", answer.warnings);
@@ -101,8 +101,9 @@ void explain_ties(const std::vector<FittedCandidate>& ranked,
 
 /// Why the calibration has no method for a question.
 std::string why_none(const Question& question, const Scale& scale) {
-  const std::vector<MeasuredTime> points = question.fitted->points();
-  const auto have = [&](const auto& is_asked) { return std::ranges::any_of(points, is_asked); };
+  const auto have = [&](const auto& is_asked) {
+    return std::ranges::any_of(question.fitted->points(), is_asked);
+  };
   if (!have([&](const auto& row) { return row.collective == question.collective; })) {
     return fmt::format("no {} was measured", to_string(question.collective));
   }

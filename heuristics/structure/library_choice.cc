@@ -1,6 +1,7 @@
 #include "heuristics/structure/library_choice.h"
 
 #include <cmath>
+#include <vector>
 
 namespace collbench {
 namespace {
@@ -46,15 +47,17 @@ LibraryChoices::LibraryChoices(std::span<const MeasuredTime> rows) {
     const auto played = played_method(method_of(row), row.scale);
     return played && played->form == PlayedForm::library_choice;
   };
+  std::vector<const MeasuredTime*> choices;
   for (const MeasuredTime& row : rows) {
     if (!is_choice(row)) continue;
+    choices.push_back(&row);
     int& nodes = largest[row.algorithm];
     nodes = std::max(nodes, row.scale.nodes);
   }
-  for (const MeasuredTime& row : rows) {
-    if (!is_choice(row) || row.scale.nodes != largest[row.algorithm]) continue;
-    if (const auto nearest = nearest_method(rows, row)) {
-      by_size_[row.algorithm].insert_or_assign(log2_bytes(row.bytes), *nearest);
+  for (const MeasuredTime* row : choices) {
+    if (row->scale.nodes != largest[row->algorithm]) continue;
+    if (const auto nearest = nearest_method(rows, *row)) {
+      by_size_[row->algorithm].insert_or_assign(log2_bytes(row->bytes), *nearest);
     }
   }
 }

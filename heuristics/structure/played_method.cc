@@ -153,7 +153,7 @@ std::optional<PlayedMethod> fujitsu_method(std::string_view name, const Scale& s
                                                         [](int length) { return length <= 2; });
     return played;
   }
-  const std::array<NamedForm, 8> names{{
+  static const std::array<NamedForm, 8> names{{
       {"default", on(Interconnect::torus, PlayedForm::library_choice)},
       {"recursive_doubling", on(Interconnect::torus, PlayedForm::doubling)},
       {"ring", on(Interconnect::torus, PlayedForm::ring)},
@@ -168,8 +168,8 @@ std::optional<PlayedMethod> fujitsu_method(std::string_view name, const Scale& s
 
 std::optional<PlayedMethod> gpu_method(std::string_view name) {
   take_start(name, "allreduce_");
-  const Interconnect nodes = Interconnect::gpu_nodes;
-  const std::array<NamedForm, 10> names{{
+  constexpr Interconnect nodes = Interconnect::gpu_nodes;
+  static const std::array<NamedForm, 10> names{{
       {"nccl_ring", on(nodes, PlayedForm::node_ring)},
       {"nccl_tree", on(nodes, PlayedForm::node_tree)},
       {"nccl_auto", on(nodes, PlayedForm::node_fastest)},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <mutex>
 #include <set>
 #include <utility>
 
@@ -34,6 +35,25 @@ constexpr double unseen_penalty = 1.02;
 
 double bytes_of(Bytes bytes) { return static_cast<double>(std::max<std::int64_t>(bytes.count, 1)); }
 
+/// Residuals that are made when they are first asked for: of a file's many systems a question is
+/// about one. A copy makes its own. Thread safety: get() may run on any number of threads.
+class ResidualsOnDemand {
+ public:
+  ResidualsOnDemand() = default;
+  ResidualsOnDemand(const ResidualsOnDemand&) {}
+  ResidualsOnDemand& operator=(const ResidualsOnDemand&) = delete;
+
+  template <typename Make>
+  const CarriedResiduals& get(const Make& make) const {
+    std::call_once(made_, [&] { residuals_ = make(); });
+    return residuals_;
+  }
+
+ private:
+  mutable std::once_flag made_;
+  mutable CarriedResiduals residuals_;
+};
+
 }  // namespace
 
 struct StructuralModel::Data {
@@ -42,7 +62,7 @@ struct StructuralModel::Data {
   std::vector<MeasuredTime> points;
   LibraryChoices choices;
   NetworkFit fit;
-  CarriedResiduals residuals;
+  ResidualsOnDemand residuals;
   MeasuredRange range;
   std::map<std::string, MeasuredRange> by_algorithm;
   std::set<std::string> libraries;
@@ -51,25 +71,29 @@ struct StructuralModel::Data {
   PlayedMethod named(const MethodKey& method, const Scale& scale) const {
     return *played_method(method, scale);
   }
-  PlayedMethod played(const MethodKey& method, const Scale& scale, Bytes bytes) const {
-    const PlayedMethod chosen =
-        choices.resolve(named(method, scale), method, scale, bytes_of(bytes));
+  PlayedMethod played_as(const PlayedMethod& named, const MethodKey& method, const Scale& scale,
+                         Bytes bytes) const {
+    const PlayedMethod chosen = choices.resolve(named, method, scale, bytes_of(bytes));
     return played_for(chosen, scale.ranks, bytes_of(bytes), element_bytes);
+  }
+  PlayedMethod played(const MethodKey& method, const Scale& scale, Bytes bytes) const {
+    return played_as(named(method, scale), method, scale, bytes);
   }
   double log_us(const MethodKey& method, const Scale& scale, Bytes bytes) const {
     return log_microseconds(*model, fit.constants, played(method, scale, bytes), scale,
                             bytes_of(bytes));
   }
-  ResidualPlace place(const MethodKey& method, const Scale& scale, Bytes bytes) const {
-    return residual_place(named(method, scale), played(method, scale, bytes), method, scale,
-                          bytes_of(bytes));
+  /// By how much times at the place differ from what the rounds take: the logarithm.
+  double residual(const MethodKey& method, const Scale& scale, Bytes bytes) const {
+    const CarriedResiduals& all = residuals.get([this] { return carried_residuals(); });
+    return all.at(residual_place(named(method, scale), played(method, scale, bytes), method, scale,
+                                 bytes_of(bytes)));
   }
 
   /// By the rounds and what they miss; between two sizes measured at the very scale, the middle of
   /// that and the curve through the measured times, which knows of no round but of every bend.
   double log_time(const MethodKey& method, const Scale& scale, Bytes bytes) const {
-    const double by_rounds =
-        log_us(method, scale, bytes) + residuals.at(place(method, scale, bytes));
+    const double by_rounds = log_us(method, scale, bytes) + residual(method, scale, bytes);
     const auto curve = curves.find({method, scale});
     if (curve == curves.end() || doublings_outside(curve->second, bytes_of(bytes)) > 0) {
       return by_rounds;
@@ -80,7 +104,7 @@ struct StructuralModel::Data {
 
   bool keeps_standing_for_one(const MethodKey& method, const Scale& scale, Bytes bytes) const;
   std::vector<PlayedRow> rows_to_fit() const;
-  void carry_residuals();
+  CarriedResiduals carried_residuals() const;
   double error_per_doubling() const;
 };
 
@@ -117,16 +141,19 @@ std::vector<PlayedRow> StructuralModel::Data::rows_to_fit() const {
   return rows;
 }
 
-void StructuralModel::Data::carry_residuals() {
+CarriedResiduals StructuralModel::Data::carried_residuals() const {
   std::vector<ResidualPlace> places;
   std::vector<double> deviations;
   for (const MeasuredTime& point : points) {
     const MethodKey method = method_of(point);
-    places.push_back(place(method, point.scale, point.bytes));
+    const PlayedMethod called = named(method, point.scale);
+    const PlayedMethod real = played_as(called, method, point.scale, point.bytes);
+    const double bytes = bytes_of(point.bytes);
+    places.push_back(residual_place(called, real, method, point.scale, bytes));
     deviations.push_back(std::log(point.time.count() * 1e6) -
-                         log_us(method, point.scale, point.bytes));
+                         log_microseconds(*model, fit.constants, real, point.scale, bytes));
   }
-  residuals = CarriedResiduals(std::move(places), std::move(deviations), model->size_length);
+  return {std::move(places), std::move(deviations), model->size_length};
 }
 
 /// Whether another of the extents is on the same side: ranks that share cores say little about
@@ -151,12 +178,11 @@ double StructuralModel::Data::error_per_doubling() const {
     for (const MeasuredTime& point : others.points) others.range.add(point);
     others.choices = LibraryChoices(others.points);
     others.fit.constants = fit_constants(*model, others.rows_to_fit(), fit.constants);
-    others.carry_residuals();
     std::vector<double> errors;
     for (const MeasuredTime& point : points) {
       if (point.scale.extent() != extent) continue;
       const MethodKey method = method_of(point);
-      const double carried = others.residuals.at(others.place(method, point.scale, point.bytes));
+      const double carried = others.residual(method, point.scale, point.bytes);
       errors.push_back(std::abs(others.log_us(method, point.scale, point.bytes) + carried -
                                 std::log(point.time.count() * 1e6)));
     }
@@ -188,7 +214,6 @@ StructuralModel::StructuralModel(Interconnect interconnect, const std::vector<Me
     data->fit.constants = fit_constants(*data->model, data->rows_to_fit());
     data->fit.per_doubling = data->error_per_doubling();
   }
-  data->carry_residuals();
   data_ = std::move(data);
 }
 
