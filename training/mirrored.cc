@@ -76,7 +76,7 @@ std::vector<ReplicaReport> train_mirrored(World& world, const WorldSpec& spec,
   const ComputeEngine& engine = find_engine(plan.engine, plan.type);
   MirroredRun run{world, spec, plan, data, held_out, hooks, {}};
   if (engine.make_world != nullptr) {
-    run.devices = engine.make_world(world.ranks(), spec.schedules, spec.algorithm);
+    run.devices = engine.make_world(world.ranks(), spec.schedules, spec.algorithm, plan.timeout);
   }
   const RankRange own = world.own_ranks();
   std::vector<ReplicaReport> reports(static_cast<std::size_t>(own.count));

@@ -286,9 +286,11 @@ void join_by_nccl(EngineWorld& world, int replicas, const std::string& spec, Sec
   world.abort = [group](const std::string&) { group->abort(); };
 }
 
-EngineWorld make_world(int replicas, const ScheduleChoice& schedule, const std::string& name) {
+EngineWorld make_world(int replicas, const ScheduleChoice& schedule, const std::string& name,
+                       Seconds timeout) {
   if (const std::string why = why_no_gpu_math(); !why.empty()) throw Unavailable(why);
   CudaWorldOptions options;
+  options.timeout = timeout;
   const auto count = static_cast<int>(find_cuda_devices().devices.size());
   options.devices = place_on_cuda(parse_cuda_devices("", count), replicas);
   EngineWorld world;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/data_type.h"
+#include "core/units.h"
 #include "training/model.h"
 #include "training/optimizer.h"
 #include "transports/communicator.h"
@@ -110,9 +111,9 @@ struct ComputeEngine {
                                                DataType type);
   /// Null where networks lie in the host's memory, and any communicator will do. Gradients are
   /// summed by `schedule`, of that name; where the name is that of a black box, "nccl" with its
-  /// options, by that.
-  EngineWorld (*make_world)(int replicas, const ScheduleChoice& schedule,
-                            const std::string& name) = nullptr;
+  /// options, by that. A replica that is silent for `timeout` is lost.
+  EngineWorld (*make_world)(int replicas, const ScheduleChoice& schedule, const std::string& name,
+                            Seconds timeout) = nullptr;
 };
 
 /// The engines of this build, the fastest first.

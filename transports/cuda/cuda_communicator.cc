@@ -1,19 +1,15 @@
 #include "transports/cuda/cuda_communicator.h"
 
 #include <chrono>
-#include <thread>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "transports/waiting.h"
 
 namespace collbench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr int polls_before_yield = 2000;
 
 }  // namespace
 
@@ -24,47 +20,22 @@ CudaGroup::CudaGroup(const CudaWorldOptions& options, PlayedSchedules played,
       name_(name),
       calls_(options.devices.size()),
       visits_(options.devices.size()),
-      here_(options.devices.size()) {}
+      meeting_(static_cast<int>(options.devices.size()), options.timeout) {}
 
 std::string CudaGroup::description() const {
   return fmt::format("{} on {}, {} executor", name_, world_.description(),
                      to_string(options().executor));
 }
 
-void CudaGroup::abort(const std::string& why) {
-  const std::lock_guard lock(mutex_);
-  if (aborted_) return;
-  why_ = why;
-  aborted_ = true;
-}
-
 void CudaGroup::meet(Rank rank, const CudaCall& call, Region in, Region out) {
-  const std::uint64_t round = round_.load(std::memory_order_acquire);
   calls_[static_cast<std::size_t>(rank)] = call;
   visits_[static_cast<std::size_t>(rank)] = {in, out};
-  here_[static_cast<std::size_t>(rank)].store(round + 1, std::memory_order_relaxed);
-  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == world_.ranks()) {
-    perform();
-    arrived_.store(0, std::memory_order_relaxed);
-    round_.store(round + 1, std::memory_order_release);
-  } else {
-    wait_for(round);
-  }
-  if (failure_) std::rethrow_exception(failure_);
+  meeting_.meet(rank, [this] { perform(); });
 }
 
-// Run by the last rank to arrive; a failure fails all ranks, now and later.
 void CudaGroup::perform() {
-  if (failure_) return;
-  try {
-    if (const std::string why = disagreement(calls_); !why.empty()) throw TransportError(why);
-    play(calls_[0]);
-  } catch (...) {
-    failure_ = std::current_exception();
-  }
-}
-
-void CudaGroup::play(const CudaCall& call) {
+  if (const std::string why = disagreement(calls_); !why.empty()) throw TransportError(why);
+  const CudaCall& call = calls_[0];
   if (!call.collective || call.count == 0) return;
   std::vector<Region> in;
   std::vector<Region> out;
@@ -74,35 +45,6 @@ void CudaGroup::play(const CudaCall& call) {
   }
   world_.play({CudaSchedules::key(call), call.op, in, out, *call.collective, call.in_place},
               schedules_.of(call));
-}
-
-void CudaGroup::wait_for(std::uint64_t round) {
-  const auto deadline = Clock::now() + options().timeout;
-  for (int polls = 0; round_.load(std::memory_order_acquire) == round; ++polls) {
-    if (aborted_) throw TransportError(reason());
-    if (polls < polls_before_yield) {
-      pause_processor();
-      continue;
-    }
-    std::this_thread::yield();
-    // The last rank to arrive may be working on the devices, which has its own time limit.
-    if (Clock::now() > deadline && arrived_.load() < world_.ranks()) give_up(round);
-  }
-}
-
-void CudaGroup::give_up(std::uint64_t round) {
-  std::vector<std::size_t> missing;
-  for (std::size_t r = 0; r < here_.size(); ++r) {
-    if (here_[r].load() <= round) missing.push_back(r);
-  }
-  abort(fmt::format("rank(s) {} did not come to the collective on the GPUs within {}",
-                    fmt::join(missing, ", "), to_string(options().timeout)));
-  throw TransportError(reason());
-}
-
-std::string CudaGroup::reason() {
-  const std::lock_guard lock(mutex_);
-  return why_;
 }
 
 namespace {

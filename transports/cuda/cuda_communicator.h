@@ -5,16 +5,13 @@
 // rank's device; or all of them are host memory, and the host does the work.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-#include <exception>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "transports/communicator.h"
+#include "transports/cuda/call_meeting.h"
 #include "transports/cuda/cuda_call.h"
 #include "transports/cuda/cuda_world.h"
 #include "transports/play/schedule_communicator.h"
@@ -28,32 +25,22 @@ class CudaGroup {
   /// `name` is that of the schedule, for descriptions. Throws Unavailable as CudaWorld does.
   CudaGroup(const CudaWorldOptions& options, PlayedSchedules played, const std::string& name);
 
-  /// Returns when all ranks have called and the collective is done.
+  /// Returns when all ranks have called and the collective is done. Throws as CallMeeting.
   void meet(Rank rank, const CudaCall& call, Region in, Region out);
-  /// Ends all waits, now and later, with TransportError(why).
-  void abort(const std::string& why);
+  /// As CallMeeting.
+  void abort(const std::string& why) { meeting_.abort(why); }
   const CudaWorldOptions& options() const { return world_.options(); }
   std::string description() const;
 
  private:
   void perform();
-  void play(const CudaCall& call);
-  void wait_for(std::uint64_t round);
-  [[noreturn]] void give_up(std::uint64_t round);
-  std::string reason();
 
   CudaWorld world_;
   CudaSchedules schedules_;
   std::string name_;
   std::vector<CudaCall> calls_;                    // by rank
   std::vector<std::pair<Region, Region>> visits_;  // by rank
-  std::vector<std::atomic<std::uint64_t>> here_;   // by rank: rounds at which it has arrived
-  std::atomic<int> arrived_{0};
-  std::atomic<std::uint64_t> round_{0};
-  std::exception_ptr failure_;  // set by the last to arrive, read by all after the round
-  std::atomic<bool> aborted_{false};
-  std::mutex mutex_;
-  std::string why_;
+  CallMeeting meeting_;
 };
 
 /// The communicator of one rank. A call fails on all ranks if one fails or has another count, type

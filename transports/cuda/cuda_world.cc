@@ -131,6 +131,7 @@ class CudaWorld::Parts {
       synchronize();
     } catch (const std::exception& error) {
       broken_ = error.what();
+      await_end();
       throw;
     }
   }
@@ -340,6 +341,16 @@ class CudaWorld::Parts {
       throw TransportError(fmt::format("rank {} waited for another one for {} on its GPU in vain",
                                        late - 1, to_string(options_.timeout)));
     }
+  }
+
+  // After a failure: callers may give back their buffers, of which a kernel of another device must
+  // not read any more. Kernels that wait are told to end; graphs end by themselves.
+  void await_end() {
+    *reinterpret_cast<volatile std::int32_t*>(late_.get()) = -1;
+    for (const CudaPlace& place : places_) {
+      if (cudaSetDevice(place.device) == cudaSuccess) cudaStreamSynchronize(place.stream);
+    }
+    cudaGetLastError();  // known already
   }
 
   void require_usable() const {

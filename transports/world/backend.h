@@ -113,8 +113,10 @@ struct Backend {
   /// Whether its ranks may be started one by one on any machine (join_remote) and can also make
   /// calls other than all-reduces (call_network).
   bool spans_machines = false;
-  /// What threads share beside the arena, made before they start.
-  std::shared_ptr<void> (*share)(const WorldSpec&) = nullptr;
+  /// What threads share beside the arena, made before they start, and how those that wait in it
+  /// are made to give up.
+  std::shared_ptr<void> (*share)(const WorldSpec&, Seconds timeout) = nullptr;
+  void (*abort_shared)(void* shared, const std::string& why) = nullptr;
   /// What the transport allows for one vector of WorldSpec::bytes, measured by all ranks together.
   std::optional<TransportBound> (*measure_bound)(const WorldSpec&, RankContext&) = nullptr;
   /// Calls between processes, for roles that do not march in step.

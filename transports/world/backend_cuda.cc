@@ -26,8 +26,9 @@ std::vector<int> places_of(const WorldSpec& spec) {
   return place_on_cuda(parse_cuda_devices(spec.devices, count), spec.ranks);
 }
 
-std::shared_ptr<void> share_cuda(const WorldSpec& spec) {
+std::shared_ptr<void> share_cuda(const WorldSpec& spec, Seconds timeout) {
   CudaWorldOptions options;
+  options.timeout = timeout;
   options.devices = places_of(spec);
   options.executor = parse_cuda_executor(spec.transport);
   return std::make_shared<CudaGroup>(options, schedules_of(spec), name_of(spec));
@@ -43,6 +44,9 @@ void lay_out_cuda_arena(const WorldSpec& spec, std::byte* arena, Seconds timeout
 }
 void abort_cuda(const WorldSpec& spec, std::byte* arena, const std::string& why) {
   if (spec.isolate) abort_cuda_neighbours(arena, why);
+}
+void abort_cuda_threads(void* shared, const std::string& why) {
+  static_cast<CudaGroup*>(shared)->abort(why);
 }
 
 std::unique_ptr<Communicator> join_processes(const WorldSpec& spec, RankContext& context) {
@@ -90,6 +94,7 @@ void complete_cuda(Backend& row) {
   row.user_memory = cuda_user_memory;
   row.copies = {copy_with_cuda, copy_with_cuda};
   row.share = share_cuda;
+  row.abort_shared = abort_cuda_threads;
   row.arena_bytes = cuda_arena_bytes;
   row.lay_out_arena = lay_out_cuda_arena;
   row.abort = abort_cuda;

@@ -7,7 +7,7 @@ namespace collbench {
 namespace {
 
 // A store serves one communicator only, so each case has its own.
-std::shared_ptr<void> share_gloo(const WorldSpec&) { return make_gloo_memory_store(); }
+std::shared_ptr<void> share_gloo(const WorldSpec&, Seconds) { return make_gloo_memory_store(); }
 
 void require_in_gloo(const WorldSpec& spec) {
   require_gloo_algorithm(spec.algorithm);

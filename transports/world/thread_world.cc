@@ -105,6 +105,7 @@ void ThreadWorld::run_on_all() {
 void ThreadWorld::abort_all(const Fault& fault) {
   control_.abort(fault);
   if (backend_.abort != nullptr) backend_.abort(*spec_, arena_, fault.what);
+  if (backend_.abort_shared != nullptr) backend_.abort_shared(shared_.get(), fault.what);
 }
 
 // What is no TransportError comes first: those may be its consequences.
@@ -137,7 +138,7 @@ void ThreadWorld::on_all(const WorldSpec& spec, Seconds timeout, const Work& wor
     arena = allocate_pages(backend_.arena_bytes(spec));
     backend_.lay_out_arena(spec, arena.get(), timeout);
   }
-  if (backend_.share != nullptr) shared_ = backend_.share(spec);
+  if (backend_.share != nullptr) shared_ = backend_.share(spec, timeout);
   arena_ = arena.get();
   spec_ = &spec;
   work_ = &work;
