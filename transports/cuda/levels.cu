@@ -128,14 +128,13 @@ dim3 grid_of(const LevelArguments& arguments, const DeviceCommands& commands,
   return dim3(static_cast<unsigned>(most), static_cast<unsigned>(level.pieces.size()));
 }
 
-// Whether the current device starts a kernel while the one that it follows still runs.
-bool starts_early() {
-  int device = 0;
-  int major = 0;
-  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
-  check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
-             "cudaDeviceGetAttribute");
-  return CUDART_VERSION >= 12030 && major >= 9;
+// Whether `kernel` may be started while the one that it follows still runs. That depends on what it
+// was compiled for, not on the device: PTX of an older architecture, which the driver translates for
+// a newer one, has no synchronisation (play_level()).
+bool starts_early(const void* kernel) {
+  cudaFuncAttributes attributes{};
+  check_cuda(cudaFuncGetAttributes(&attributes, kernel), "cudaFuncGetAttributes");
+  return CUDART_VERSION >= 12030 && attributes.ptxVersion >= 90;
 }
 
 void follow(CUgraph_st* graph, CUgraphNode_st* before, CUgraphNode_st* node) {
@@ -170,7 +169,7 @@ CUgraphNode_st* add_cuda_level(CUgraph_st* graph, std::span<CUgraphNode_st* cons
   kernel.blockDim = dim3(threads_per_block);
   kernel.kernelParams = parameters;
   cudaGraphNode_t node = nullptr;
-  const bool early = before.size() == 1 && same_device && starts_early();
+  const bool early = before.size() == 1 && same_device && starts_early(kernel.func);
   check_cuda(
       cudaGraphAddKernelNode(&node, graph, before.data(), early ? 0 : before.size(), &kernel),
       "cudaGraphAddKernelNode");

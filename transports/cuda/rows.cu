@@ -74,7 +74,7 @@ class BlockMachine {
   __device__ bool patient() {
     if (++polls_ % polls_between_looks != 0) return true;
     const std::uint64_t now = device_nanoseconds();
-    if (polls_ == polls_between_looks) began_ = now;
+    if (began_ == 0) began_ = now;
     if (now - began_ > watch_.nanoseconds) return false;
     return *static_cast<volatile std::int32_t*>(watch_.late) == 0;
   }
