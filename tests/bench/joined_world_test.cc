@@ -146,6 +146,46 @@ TEST(JoinedWorldTest, AFailureInSharedMemoryEndsTheWaitingOfTheOthersWithItsReas
   EXPECT_THAT(failures, Each(""));
 }
 
+/// Looks at the arena once more when it ends, as communicators of GPUs do.
+class LastLook final : public Communicator {
+ public:
+  LastLook(std::unique_ptr<Communicator> over, const std::byte* arena, int& looks)
+      : over_(std::move(over)), arena_(arena), looks_(looks) {}
+  ~LastLook() override {
+    if (*const_cast<const volatile std::byte*>(arena_) < std::byte{255}) ++looks_;
+  }
+  Rank rank() const override { return over_->rank(); }
+  int ranks() const override { return over_->ranks(); }
+  Seconds now() const override { return over_->now(); }
+  std::string description() const override { return over_->description(); }
+  void all_reduce(Region in, Region out, ReduceOp op) override { over_->all_reduce(in, out, op); }
+  void broadcast(Region region, Rank root) override { over_->broadcast(region, root); }
+  void barrier() override { over_->barrier(); }
+
+ private:
+  std::unique_ptr<Communicator> over_;
+  const std::byte* arena_;
+  int& looks_;
+};
+
+TEST(JoinedWorldTest, ACommunicatorEndsBeforeTheMemoryThatItLiesInEvenAfterAFailure) {
+  std::vector<int> looks(2);
+  const auto failures = on_joined(2, [&](JoinedWorld& world) {
+    const WorldSpec spec = spec_on("shm", world.ranks());
+    const auto run = [&](RankContext& context) {
+      expect_sums(spec, context);
+      context.communicator =
+          std::make_unique<LastLook>(std::move(context.communicator), context.arena,
+                                     looks[static_cast<std::size_t>(context.rank)]);
+      throw InvalidArgument("no such file");
+    };
+    EXPECT_THAT([&] { world.on_all(spec, patience, {.run = run, .order = {}, .answer = {}}); },
+                testing::ThrowsMessage<InvalidArgument>(HasSubstr("no such file")));
+  });
+  EXPECT_THAT(failures, Each(""));
+  EXPECT_THAT(looks, Each(1));
+}
+
 TEST(JoinedWorldTest, AnotherTransportThanThatOfTheJobIsRefused) {
   const auto failures = on_joined(2, [](JoinedWorld& world) {
     WorldSpec spec = spec_on("grpc", world.ranks());

@@ -194,6 +194,14 @@ std::unique_ptr<JoinedMemory> JoinedWorld::share_memory(const Backend& backend,
   return memory;
 }
 
+// What lies in the memory ends before it.
+void JoinedWorld::leave(const JoinedMemory* memory) {
+  context_.kept.reset();
+  context_.rendezvous = rendezvous_.get();
+  if (memory != nullptr && context_.arena != nullptr) context_.communicator.reset();
+  context_.arena = nullptr;
+}
+
 void JoinedWorld::on_all(const WorldSpec& spec, Seconds timeout, const Work& work) {
   if (broken_) throw TransportError("the ranks cannot go on after their first failure");
   broken_ = true;
@@ -213,13 +221,11 @@ void JoinedWorld::on_all(const WorldSpec& spec, Seconds timeout, const Work& wor
     work.run(context_);
   } catch (...) {
     if (memory) memory->abort(current_fault(rank()));
+    leave(memory.get());
     throw;
   }
-  context_.kept.reset();
-  context_.rendezvous = rendezvous_.get();
+  leave(memory.get());
   if (memory) {
-    if (context_.arena != nullptr) context_.communicator.reset();
-    context_.arena = nullptr;
     memory.reset();
     rendezvous_->barrier();  // none ends before all have stopped watching it
   }

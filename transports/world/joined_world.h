@@ -84,6 +84,7 @@ class JoinedWorld final : public World {
  private:
   int learn_places(int cores);
   std::unique_ptr<JoinedMemory> share_memory(const Backend& backend, const WorldSpec& spec);
+  void leave(const JoinedMemory* memory);
 
   const Backend& backend_;
   JoinSpec job_;
