@@ -33,6 +33,7 @@ struct GpuReport {
   GpuSurvey survey;    // as the driver's management library sees them
   FoundLibrary nccl;   // for --algo nccl
   FoundLibrary cudnn;  // for training
+  std::vector<std::string> bus_ids = {};  // cuda_bus_ids()
 };
 
 /// What slows all-reduces down among the GPUs: one that is throttled, peers that cannot read each

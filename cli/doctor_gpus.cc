@@ -7,6 +7,7 @@
 #include "core/environment_variable.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "transports/cuda/driver.h"
 #include "transports/cuda/shared_library.h"
 
 namespace collbench {
@@ -70,7 +71,7 @@ std::string device_line(const GpuFacts& gpu) {
 
 std::vector<Finding> judge_gpus(const GpuReport& report) {
   std::vector<Finding> findings;
-  for (const std::string& slowed : slowed_gpus(report.survey)) {
+  for (const std::string& slowed : slowed_gpus(report.survey, report.bus_ids)) {
     findings.push_back({"GPU clock", slowed, Health::bad, "", &cause("throttled")});
   }
   const std::vector<CudaDevice>& devices = report.cuda.devices;
@@ -85,7 +86,7 @@ std::vector<Finding> judge_gpus(const GpuReport& report) {
 }
 
 GpuReport look_for_gpus() {
-  return {find_cuda_devices(), survey_gpus(), find_nccl(), find_cudnn()};
+  return {find_cuda_devices(), survey_gpus(), find_nccl(), find_cudnn(), cuda_bus_ids()};
 }
 
 std::string describe_gpus(const GpuReport& report) {

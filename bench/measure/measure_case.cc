@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/parse.h"
+#include "transports/cuda/driver.h"
 #include "transports/nccl/gpu_survey.h"
 #include "transports/world/core_order.h"
 
@@ -110,7 +111,7 @@ Measurement measure_prepared(const Backend& backend, const Case& point, const Sa
       sample(point, sampling, *context.communicator, *context.rendezvous, buffers);
   measured.warnings.insert(measured.warnings.end(), context.remarks.begin(), context.remarks.end());
   if (backend.on_gpus && context.rank == 0) {
-    for (std::string& text : slowed_gpus(survey_gpus())) {
+    for (std::string& text : slowed_gpus(survey_gpus(), cuda_bus_ids())) {
       measured.warnings.push_back(std::move(text));
     }
   }

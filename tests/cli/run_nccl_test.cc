@@ -66,8 +66,13 @@ TEST_F(RunNcclTest, RecordsSayWhichGpusDriverAndLibrary) {
 }
 
 TEST_F(RunNcclTest, WarnsOfGpusThatAreSlowedDown) {
-  const Json all = records({"--algo", "nccl"});
-  EXPECT_THAT(all["records"][0]["warnings"].dump(), HasSubstr("gpu 3 was slowed down: thermal"));
+  const auto warnings = [&](const char* gpus) {
+    const Json all = records({"--algo", "nccl", "-W", "2"},
+                             {{"STAND_IN_DEVICES", "2"}, {"STAND_IN_GPUS", gpus}});
+    return all["records"][0]["warnings"].dump();
+  };
+  EXPECT_THAT(warnings("5,3"), HasSubstr("gpu:1 (0000:40:00.0) was slowed down: thermal"));
+  EXPECT_THAT(warnings("5,4"), HasSubstr("gpu 3 of nvidia-smi (0000:40:00.0) was slowed down"));
 }
 
 TEST_F(RunNcclTest, EveryForcedSettingHasProcessesOfItsOwn) {

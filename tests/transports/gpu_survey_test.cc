@@ -95,10 +95,17 @@ TEST(GpuEnvironmentTest, GivesOneValueWhereAllGpusAgreeAndAListWhereNot) {
   EXPECT_THAT(gpu_environment(survey_of("none")), IsEmpty());
 }
 
-TEST(GpuEnvironmentTest, TellsWhichGpuWasSlowedDown) {
-  EXPECT_THAT(slowed_gpus(survey_of("8xh100")),
-              ElementsAre("gpu 3 was slowed down: thermal (software)"));
-  EXPECT_THAT(slowed_gpus(survey_of("h200")), IsEmpty());
+TEST(GpuEnvironmentTest, TellsWhichGpuWasSlowedDownByTheNumberThatCudaGivesIt) {
+  using Ids = std::vector<std::string>;
+  const GpuSurvey survey = survey_of("8xh100");
+  EXPECT_THAT(slowed_gpus(survey, Ids{"0000:60:00.0", "0000:40:00.0"}),
+              ElementsAre("gpu:1 (0000:40:00.0) was slowed down: thermal (software)"));
+  for (const Ids& without : {Ids{}, Ids{"0000:60:00.0", "0000:50:00.0"}}) {
+    EXPECT_THAT(slowed_gpus(survey, without),
+                ElementsAre("gpu 3 of nvidia-smi (0000:40:00.0) was slowed down: thermal "
+                            "(software)"));
+  }
+  EXPECT_THAT(slowed_gpus(survey_of("h200"), Ids{}), IsEmpty());
 }
 
 }  // namespace

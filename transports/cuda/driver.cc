@@ -8,6 +8,7 @@
 
 #include "core/environment_variable.h"
 #include "core/error.h"
+#include "core/plain_text.h"
 #include "transports/cuda/reason.h"
 #include "transports/cuda/shared_library.h"
 
@@ -42,6 +43,7 @@ struct CudaDriver::Functions {
   LibraryFunction<int(int, const char**)> error_string{library, "cuGetErrorString"};
   LibraryFunction<int(int*)> device_count{library, "cuDeviceGetCount"};
   LibraryFunction<int(int*, int)> device_get{library, "cuDeviceGet"};
+  LibraryFunction<int(char*, int, int)> pci_bus_id{library, "cuDeviceGetPCIBusId"};
   LibraryFunction<int(DriverContext*, int)> primary_retain{library, "cuDevicePrimaryCtxRetain"};
   LibraryFunction<int(DriverContext)> set_current{library, "cuCtxSetCurrent"};
   LibraryFunction<int()> synchronize{library, "cuCtxSynchronize"};
@@ -160,6 +162,25 @@ int CudaDriver::devices() const {
   int count = 0;
   functions_->run(functions_->device_count, &count);
   return count;
+}
+
+std::string CudaDriver::bus_id(int device) const {
+  int handle = 0;
+  functions_->run(functions_->device_get, &handle, device);
+  char text[32] = {};
+  functions_->run(functions_->pci_bus_id, text, static_cast<int>(sizeof text), handle);
+  return lower_case(text);
+}
+
+std::vector<std::string> cuda_bus_ids() {
+  std::vector<std::string> ids;
+  try {
+    const CudaDriver& driver = CudaDriver::instance();
+    for (int device = 0; device < driver.devices(); ++device) ids.push_back(driver.bus_id(device));
+  } catch (const Error&) {
+    ids.clear();
+  }
+  return ids;
 }
 
 void CudaDriver::use(int device) const {

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/units.h"
 
@@ -32,6 +33,11 @@ struct CudaDriverState {
 /// Never throws.
 CudaDriverState find_cuda_driver();
 
+/// Where the GPUs that this process sees are on PCI, in CUDA's order, as the kernel writes it
+/// ("0000:1b:00.0"): libraries that do not know CUDA_VISIBLE_DEVICES number them otherwise. Empty
+/// where no device can be used. Never throws.
+std::vector<std::string> cuda_bus_ids();
+
 /// Every member throws Unavailable if memory does not suffice, and TransportError with the call and
 /// the driver's message for any other failure.
 /// Thread safety: const members may run on any number of threads; what they work on is the device
@@ -48,6 +54,8 @@ class CudaDriver {
 
   int version() const;
   int devices() const;
+  /// As cuda_bus_ids().
+  std::string bus_id(int device) const;
   /// Makes `device` that of this thread.
   void use(int device) const;
 

@@ -336,12 +336,17 @@ std::map<std::string, std::string> gpu_environment(const GpuSurvey& survey) {
   return environment;
 }
 
-std::vector<std::string> slowed_gpus(const GpuSurvey& survey) {
+std::vector<std::string> slowed_gpus(const GpuSurvey& survey,
+                                     std::span<const std::string> bus_ids) {
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < survey.gpus.size(); ++i) {
-    const auto& reasons = survey.gpus[i].slowed_by;
-    if (reasons.empty()) continue;
-    texts.push_back(fmt::format("gpu {} was slowed down: {}", i, fmt::join(reasons, ", ")));
+    const GpuFacts& gpu = survey.gpus[i];
+    if (gpu.slowed_by.empty()) continue;
+    const auto seen = std::ranges::find(bus_ids, gpu.bus_id);
+    const std::string name = seen == bus_ids.end() ? fmt::format("gpu {} of nvidia-smi", i)
+                                                   : fmt::format("gpu:{}", seen - bus_ids.begin());
+    texts.push_back(fmt::format("{} ({}) was slowed down: {}", name, gpu.bus_id,
+                                fmt::join(gpu.slowed_by, ", ")));
   }
   return texts;
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -55,7 +56,8 @@ std::string topology_matrix(const GpuSurvey& survey);
 /// listed. Empty without GPUs.
 std::map<std::string, std::string> gpu_environment(const GpuSurvey& survey);
 
-/// "gpu 3 was slowed down: thermal" for each that is.
-std::vector<std::string> slowed_gpus(const GpuSurvey& survey);
+/// "gpu:1 (0000:4b:00.0) was slowed down: thermal" for each that is, by its place in `bus_ids`,
+/// which are cuda_bus_ids(); "gpu 3 of nvidia-smi (...)" where it is not among them.
+std::vector<std::string> slowed_gpus(const GpuSurvey& survey, std::span<const std::string> bus_ids);
 
 }  // namespace collbench

@@ -2,11 +2,14 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <sstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -87,7 +90,13 @@ void wait_for_device() {
   }
 }
 
+std::atomic<int> graphs{0};
+
 struct Graph {
+  explicit Graph(std::vector<Work> captured) : work(std::move(captured)) { ++graphs; }
+  Graph(const Graph& other) : work(other.work) { ++graphs; }
+  ~Graph() { --graphs; }
+  Graph& operator=(const Graph&) = delete;
   std::vector<Work> work;
 };
 
@@ -112,6 +121,9 @@ using namespace stand_in;
 
 extern "C" {
 
+/// How many graphs there are, for tests.
+int stand_in_graphs() { return graphs; }
+
 int cuInit(unsigned) { return devices() > 0 ? success : no_device; }
 int cuDriverGetVersion(int* version) {
   *version = 13000;
@@ -135,6 +147,14 @@ int cuDeviceGetCount(int* count) {
 int cuDeviceGet(int* device, int ordinal) {
   *device = ordinal;
   return ordinal < devices() ? success : invalid_device;
+}
+int cuDeviceGetPCIBusId(char* id, int length, int device) {
+  std::istringstream gpus(setting("STAND_IN_GPUS", ""));
+  std::string number = std::to_string(device);
+  for (int i = 0; i <= device && std::getline(gpus, number, ','); ++i) continue;
+  std::snprintf(id, static_cast<std::size_t>(length), "0000:%02X:00.0",
+                0x10 + 0x10 * std::stoi(number));
+  return success;
 }
 int cuDevicePrimaryCtxRetain(void** context, int device) {
   *context = reinterpret_cast<void*>(static_cast<std::uintptr_t>(device) + 1);

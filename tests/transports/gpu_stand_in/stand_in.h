@@ -8,6 +8,7 @@
 // environment set the machine and its faults:
 //
 //   STAND_IN_DEVICES=N          GPUs (8)
+//   STAND_IN_GPUS=3,5           their numbers as NVML has them (0,1,...)
 //   STAND_IN_NCCL_VERSION=N     as ncclGetVersion has it (22809)
 //   STAND_IN_FAULT=KIND:RANK    that rank's NCCL is faulty:
 //       init-hang               never joins
