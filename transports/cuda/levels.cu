@@ -129,8 +129,8 @@ dim3 grid_of(const LevelArguments& arguments, const DeviceCommands& commands,
 }
 
 // Whether `kernel` may be started while the one that it follows still runs. That depends on what it
-// was compiled for, not on the device: PTX of an older architecture, which the driver translates for
-// a newer one, has no synchronisation (play_level()).
+// was compiled for, not on the device: PTX of an older architecture, which the driver translates
+// for a newer one, has no synchronisation (play_level()).
 bool starts_early(const void* kernel) {
   cudaFuncAttributes attributes{};
   check_cuda(cudaFuncGetAttributes(&attributes, kernel), "cudaFuncGetAttributes");
