@@ -81,6 +81,7 @@ struct OutgoingStream::Call {
   grpc::Status status;
   std::deque<Unsent> unsent;
   std::vector<grpc::Slice> slices;
+  std::int64_t handed = 0;
   bool is_open = false;  // it may send: the peer has said that it accepts
   bool is_ended = false;
   bool closing = false;
@@ -161,6 +162,7 @@ struct OutgoingStream::Call {
       // A copy travels whole; it is short.
       const std::int64_t n = part.slices == nullptr ? part.bytes : std::min(room, part.bytes);
       room -= n;
+      handed += n;
       if (part.slices == nullptr) {
         slices.push_back(std::move(part.copied));
       } else {
@@ -220,6 +222,7 @@ void OutgoingStream::take_unsent(OutgoingStream& earlier) {
 }
 
 bool OutgoingStream::has_unsent() const { return !call_->unsent.empty(); }
+std::int64_t OutgoingStream::handed() const { return call_->handed; }
 
 void OutgoingStream::close() {
   if (call_->closing) return;

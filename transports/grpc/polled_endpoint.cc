@@ -61,7 +61,7 @@ void PolledEndpoint::wait(Ticket ticket) {
              return sending.slices->released();
            },
            [&] {
-             return GrpcAwaited::Lack{sending.to, sending.size, true, false};
+             return GrpcAwaited::Lack{sending.to, sending.size, true, false, handed_to(sending.to)};
            }});
     sendings_.give_back(slot);
   } else {

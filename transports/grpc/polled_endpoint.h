@@ -50,6 +50,8 @@ class PolledEndpoint : public GrpcEndpoint, protected GrpcWire::Client {
   virtual void expect(Rank /*from*/, Bytes /*size*/, bool /*fold*/) {}
   /// Whether nothing more will come from a peer.
   virtual bool has_ended(Rank peer) const { return wire_->sent_all(peer); }
+  /// A count that grows while bytes for a peer leave this rank.
+  virtual std::int64_t handed_to(Rank peer) const { return wire_->handed_to(peer); }
   /// As GrpcPoll.
   virtual bool poll(Seconds longest) { return wire_->poll(longest); }
   /// Bytes have left the queues of the intake.

@@ -124,6 +124,8 @@ class OutgoingStream {
   /// Takes over what `earlier` could not send because it was never opened.
   void take_unsent(OutgoingStream& earlier);
   bool has_unsent() const;
+  /// Bytes that gRPC has been given so far.
+  std::int64_t handed() const;
   /// Signals the end of the data, after all of it has been sent. A stream that is not open and has
   /// nothing to send is cancelled.
   void close();

@@ -67,6 +67,9 @@ class TcpEndpoint final : public PolledEndpoint {
     const TcpLink& link = links_[static_cast<std::size_t>(peer)].tcp;
     return wire_->sent_all(peer) && (!link.is_open() || !link.broken().empty());
   }
+  std::int64_t handed_to(Rank peer) const override {
+    return links_[static_cast<std::size_t>(peer)].tcp.sent();
+  }
   // Whole elements that are held wait for those of other peers.
   bool takes_more(Rank peer) {
     return intake_.awaits(peer) && intake_.queue(peer).size() < widest_element;

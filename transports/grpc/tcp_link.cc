@@ -112,8 +112,11 @@ void TcpLink::take(Descriptor socket) {
 }
 
 std::int64_t TcpLink::write(std::span<const std::byte> bytes) {
-  return moved(::send(socket_.number(), bytes.data(), std::min(bytes.size(), bytes_at_once),
-                      MSG_NOSIGNAL | MSG_DONTWAIT));
+  const std::int64_t n =
+      moved(::send(socket_.number(), bytes.data(), std::min(bytes.size(), bytes_at_once),
+                   MSG_NOSIGNAL | MSG_DONTWAIT));
+  sent_ += n;
+  return n;
 }
 
 bool TcpLink::flush() {

@@ -34,6 +34,8 @@ class TcpLink {
   /// Whether it waits for room, not only for what is received.
   bool waits_to_write() const { return !unsent_.empty(); }
   int descriptor() const { return socket_.number(); }
+  /// Bytes sent so far.
+  std::int64_t sent() const { return sent_; }
   /// Why the connection has broken; empty while it has not.
   const std::string& broken() const { return broken_; }
 
@@ -64,6 +66,7 @@ class TcpLink {
   Descriptor socket_;
   std::string broken_;
   std::deque<Unsent> unsent_;
+  std::int64_t sent_ = 0;
   Seconds pause_until_{0};  // between calls
 };
 

@@ -38,7 +38,7 @@ class StallWatch {
   void look() {
     const Clock::time_point now = Clock::now();
     const GrpcAwaited::Lack lack = awaited_.lack();
-    if (lack.peer != last_.peer || lack.bytes != last_.bytes) {
+    if (lack.peer != last_.peer || lack.bytes != last_.bytes || lack.handed != last_.handed) {
       last_ = lack;
       moved_ = lived_ = asked_ = now;
       if (lack.peer >= 0) answers_ = wire_.answers(lack.peer);

@@ -38,8 +38,9 @@ struct GrpcAwaited {
   struct Lack {
     Rank peer = -1;
     Bytes bytes;
-    bool sending = false;  // the peer must take the bytes; otherwise it must send them
-    bool ended = false;    // the peer has given all that it ever will
+    bool sending = false;     // the peer must take the bytes; otherwise it must send them
+    bool ended = false;       // the peer has given all that it ever will
+    std::int64_t handed = 0;  // a count that grows while what is sent moves
   };
 
   /// Makes what progress is possible; true once complete. Called after every event.

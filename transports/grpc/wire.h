@@ -67,6 +67,11 @@ class GrpcWire : private OutgoingEvents, private IncomingEvents {
   OutgoingStream& to(Rank peer);
   /// Ensures a stream to a peer from which data is expected, so that heartbeats can be sent to it.
   void reach(Rank peer);
+  /// Bytes of its stream that gRPC has been given for a peer.
+  std::int64_t handed_to(Rank peer) const {
+    const Peer& there = peers_[static_cast<std::size_t>(peer)];
+    return there.out == nullptr ? 0 : there.out->handed();
+  }
   /// Waits until the peer has accepted the stream to it.
   void await_open(Rank peer);
   int streams_opened() const { return streams_opened_; }

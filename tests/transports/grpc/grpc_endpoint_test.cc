@@ -170,6 +170,31 @@ TEST(GrpcStreamsTest, ASendMayBeSplitOverReceivesOfTheSameBytes) {
   });
 }
 
+// The receiver is slow, and never silent for the timeout; all takes twice that and more.
+void send_what_is_taken_slowly(MakeGrpcEndpoint make) {
+  constexpr std::size_t parts = 40;
+  constexpr std::size_t part_bytes = 4 << 20;
+  std::vector<std::byte> sent(parts * part_bytes);  // before the ranks join, for it takes a while
+  std::vector<std::byte> taken(part_bytes);
+  const auto body = [&](std::unique_ptr<GrpcEndpoint> endpoint) {
+    if (endpoint->rank() == 0) {
+      return endpoint->wait(endpoint->send(1, bytes_region(sent, 0, sent.size())));
+    }
+    for (std::size_t i = 0; i < parts; ++i) {
+      endpoint->wait(endpoint->recv(0, bytes_region(taken, 0, part_bytes)));
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  };
+  on_grpc_ranks(2, body, make, [](GrpcOptions& options) { options.timeout = Seconds{1.0}; });
+}
+
+TEST(GrpcStreamsTest, ALongSendIsNotLateAsLongAsItMoves) {
+  send_what_is_taken_slowly(make_grpc_endpoint);
+}
+TEST(GrpcStreamsTest, ALongSendOverTcpIsNotLateAsLongAsItMoves) {
+  send_what_is_taken_slowly(make_tcp_endpoint);
+}
+
 TEST_P(GrpcEndpointTest, UnreadBytesWaitUntilTheyAreAskedFor) {
   on_grpc_ranks(
       3,
