@@ -262,18 +262,22 @@ class MpiEndpoint final : public Endpoint {
       return fmt::format("rank {} did not take a message from rank {} within {}", departure.to,
                          rank_, to_string(timeout_));
     };
-    const auto is_complete = [&] {
-      if (!departure.is_posted()) go_on_sending();
-      note_taken(departure);
-      return departure.taken == pieces;
-    };
     if (leaves_waiting_to_mpi(may_block)) {
       for (; departure.taken < pieces; ++departure.taken, --underway(departure.to)) {
         check(MPI_Wait(&departure.request(departure.taken), MPI_STATUS_IGNORE), "MPI_Isend");
       }
       return true;
     }
-    return wait_until(is_complete, may_block, late);
+    // Each piece has the whole timeout: a message is not late as long as it moves.
+    while (departure.taken < pieces) {
+      const auto has_moved = [&, before = departure.taken] {
+        if (!departure.is_posted()) go_on_sending();
+        note_taken(departure);
+        return departure.taken > before;
+      };
+      if (!wait_until(has_moved, may_block, late)) return false;
+    }
+    return true;
   }
 
   // The pieces of an arrival up to one of them.
@@ -326,7 +330,7 @@ class MpiEndpoint final : public Endpoint {
   template <typename Done, typename Late>
   bool wait_until(Done done, bool may_block, Late late) {
     Seconds begin{0};  // of looking, so that a short wait reads no clock
-    for (int tests = 1; !done(); ++tests) {
+    for (std::int64_t tests = 1; !done(); ++tests) {
       if (!may_block && tests == tests_of_a_try) return false;
       if (!sending_to_.empty()) go_on_sending();
       if (hears() && tests % tests_between_looks == 0) {

@@ -237,7 +237,7 @@ void NcclSession::wait(const char* name, const std::function<bool()>& done) {
   if (failure_) std::rethrow_exception(failure_);
   const auto start = Clock::now();
   const auto deadline = start + options_.timeout;
-  for (int round = 1; !done(); ++round) {
+  for (std::int64_t round = 1; !done(); ++round) {
     pause_processor();
     if (round % checks_between_health != 0) continue;
     if (const int error = health(); error != nccl_success && error != nccl_in_progress) {

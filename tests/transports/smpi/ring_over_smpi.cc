@@ -1,6 +1,6 @@
 // One all-reduce of ours over MPI's messages, as a program for SimGrid's SMPI: `smpirun ...
-// ALGORITHM BYTES` prints the simulated seconds until the last rank has the sum. Exit status 3 if
-// it is wrong.
+// ALGORITHM BYTES [TIMEOUT]` prints the simulated seconds until the last rank has the sum. The
+// timeout, in seconds, is for one message. Exit status 3 if the sum is wrong, 4 if a rank gave up.
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
@@ -10,14 +10,16 @@
 #include <mpi.h>
 
 #include "algorithms/registry.h"
+#include "core/error.h"
 #include "transports/mpi/mpi_endpoint.h"
 #include "transports/mpi/mpi_session.h"
 #include "transports/play/schedule_communicator.h"
 
 int main(int argc, char** argv) {
   using namespace collbench;
-  if (argc != 3) return 2;
-  auto endpoint = make_mpi_endpoint(Seconds{std::numeric_limits<double>::infinity()});
+  if (argc < 3 || argc > 4) return 2;
+  const double timeout = argc == 4 ? std::atof(argv[3]) : std::numeric_limits<double>::infinity();
+  auto endpoint = make_mpi_endpoint(Seconds{timeout});
   const int ranks = endpoint->ranks();
   const Rank rank = endpoint->rank();
   const auto communicator =
@@ -28,7 +30,12 @@ int main(int argc, char** argv) {
   MPI_Barrier(MPI_COMM_WORLD);
   // From the last arrival to the last completion, on the clock that all simulated ranks share.
   double arrival = communicator->now().count();
-  communicator->all_reduce(region, region, ReduceOp::sum);
+  try {
+    communicator->all_reduce(region, region, ReduceOp::sum);
+  } catch (const TransportError& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 4;
+  }
   double completion = communicator->now().count();
   double last_arrival = 0;
   double last_completion = 0;
