@@ -7,7 +7,7 @@ target_compile_definitions(collbench_transports_cuda_test PRIVATE
 include(nccl_tests.cmake)
 # What a GPU plays, proven without one.
 collbench_test(device
-  SOURCES call_meeting_test.cc cuda_places_test.cc device_commands_test.cc device_levels_test.cc device_memories.cc
+  SOURCES call_meeting_test.cc cuda_call_test.cc cuda_places_test.cc device_commands_test.cc device_levels_test.cc device_memories.cc
     device_rows_test.cc every_element.cc
   USES transports_cuda)
 set_source_files_properties(device_levels_test.cc device_rows_test.cc PROPERTIES

@@ -227,6 +227,25 @@ TEST_F(NcclCommunicatorTest, ForgetsGraphsOfMemoryThatIsGone) {
   EXPECT_THAT(errors, testing::Each(""));
 }
 
+TEST_F(NcclCommunicatorTest, KeepsTheGraphsOfTheLastCallsOnly) {
+  const SharedLibrary stand_in(GPU_STAND_IN);
+  int (*graphs)() = nullptr;
+  stand_in.bind(graphs, "stand_in_graphs");
+  const int before = graphs();
+  const auto errors = run(1, "nccl:graph", [&](Communicator& communicator) {
+    const DeviceVector data(communicator, 1000, 1);
+    for (int turn = 0; turn < 2; ++turn) {
+      for (std::int64_t count = 1; count <= 600; ++count) {
+        const Region part = data.region().part(0, count);
+        communicator.all_reduce(part, part, ReduceOp::sum);
+      }
+      EXPECT_LE(graphs() - before, 256);
+    }
+  });
+  EXPECT_THAT(errors, testing::Each(""));
+  EXPECT_EQ(graphs(), before);
+}
+
 TEST_F(NcclCommunicatorTest, RefusesMemoryOfTheHost) {
   const auto errors = run(1, "nccl", [](Communicator& communicator) {
     float host = 1;

@@ -7,6 +7,8 @@
 namespace collbench {
 namespace {
 
+constexpr std::size_t most_cuda_schedules = 256;
+
 std::string words(const CudaCall& call) {
   if (!call.collective) return "a barrier";
   const CollectiveKind kind = call.collective->kind;
@@ -78,6 +80,7 @@ const Schedule& CudaSchedules::of(const CudaCall& call) {
   if (found != known_.end()) return found->second;
   Schedule schedule =
       played_.of(*call.collective, ranks_, {call.count * size_of(call.type)}, call.type, name_);
+  if (known_.size() >= most_cuda_schedules) known_.clear();
   return known_.emplace(at, std::move(schedule)).first->second;
 }
 

@@ -53,13 +53,14 @@ std::pair<std::byte*, std::byte*> vector_starts(const CudaCall& call, Rank rank,
 /// Which two ranks made different calls, as an error message; empty if all are equal.
 std::string disagreement(std::span<const CudaCall> calls);
 
-/// The schedules of one group of ranks, cached, because choosing one may compare all algorithms.
+/// The schedules of one group of ranks, the last few hundred cached, because choosing one may
+/// compare all algorithms.
 /// Thread safety: one thread at a time.
 class CudaSchedules {
  public:
   CudaSchedules(int ranks, PlayedSchedules played, std::string name);
-  /// The schedule of what is no barrier. Equal keys, counts and types give the same one. Throws
-  /// Unavailable if there is none.
+  /// The schedule of what is no barrier, valid until the next call. Equal keys, counts and types
+  /// give the same one. Throws Unavailable if there is none.
   const Schedule& of(const CudaCall& call);
   static std::int64_t key(const CudaCall& call);
 

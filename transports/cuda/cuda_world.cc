@@ -23,6 +23,7 @@ namespace {
 // launching them costs more than the work. To be placed by measurement on several devices.
 constexpr std::int64_t persistent_bytes = std::int64_t{4} << 20;
 constexpr std::size_t most_bindings = 64;
+constexpr std::size_t most_programs = 256;
 
 // A program on given buffers.
 struct Binding {
@@ -255,6 +256,7 @@ class CudaWorld::Parts {
                            one_launch ? DeviceStart::together : DeviceStart::apart,
                            most_lanes(program.commands, places_));
     }
+    if (programs_.size() >= most_programs) programs_.clear();
     return programs_.emplace(key, std::move(program)).first->second;
   }
 

@@ -24,6 +24,7 @@ namespace collbench {
 namespace {
 
 constexpr std::size_t most_base_tables = 64;
+constexpr std::size_t most_process_programs = 256;
 constexpr std::int64_t page_bytes = 4096;
 // cudaMalloc cuts smaller allocations from blocks of this size, and a handle exports a whole block.
 constexpr std::int64_t shown_block = std::int64_t{2} << 20;
@@ -175,6 +176,7 @@ class CudaProcess final : public CudaCollectives {
     const std::vector<std::int64_t> lanes = neighbours_.gather({&mine, 1});
     program.rows.emplace(program.commands, std::span(&place_, 1), DeviceStart::apart,
                          static_cast<int>(*std::min_element(lanes.begin(), lanes.end())));
+    if (programs_.size() >= most_process_programs) programs_.clear();  // all ranks at one call
     return programs_.emplace(key, std::move(program)).first->second;
   }
 

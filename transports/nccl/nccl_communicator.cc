@@ -17,6 +17,7 @@ namespace collbench {
 namespace {
 
 constexpr std::chrono::seconds patience_with_aborted_work{1};
+constexpr std::size_t most_graphs = 256;  // each holds memory of the device
 
 // Memory blocks that a communicator has given to callers, which may outlive it.
 struct Blocks {
@@ -324,9 +325,11 @@ class NcclBlackBox final : public Communicator {
 
   // A graph holds addresses, which may stand for other memory once a block is gone.
   GpuGraph graph_of(Region in, Region out, ReduceOp op) {
-    if (graphs_made_after_ != blocks_->released) drop_graphs();
+    const Key key{in.data, out.data, in.count, in.type, op};
+    const bool is_full = graphs_.size() >= most_graphs && !graphs_.contains(key);
+    if (is_full || graphs_made_after_ != blocks_->released) drop_graphs();
     graphs_made_after_ = blocks_->released;
-    const auto [found, is_new] = graphs_.try_emplace({in.data, out.data, in.count, in.type, op});
+    const auto [found, is_new] = graphs_.try_emplace(key);
     if (is_new) {
       try {
         driver_.begin_capture(stream_);
