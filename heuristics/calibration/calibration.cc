@@ -227,7 +227,7 @@ Calibration::Points Calibration::all_points() const {
 }
 
 std::span<const MeasuredMethod> Calibration::measured() const { return points_->methods; }
-std::span<const MeasuredTime> Calibration::points() const { return points_->rows; }
+std::span<const MeasuredTime> Calibration::points() const& { return points_->rows; }
 
 const StructuralModel* Calibration::structure_of(const MethodKey& method,
                                                  const Scale& scale) const {

@@ -73,7 +73,8 @@ class Calibration {
   /// All methods that have a model, by system, library and name.
   std::span<const MeasuredMethod> measured() const;
   /// Their points, in that order.
-  std::span<const MeasuredTime> points() const;
+  std::span<const MeasuredTime> points() const&;
+  std::span<const MeasuredTime> points() && = delete;  // it would be of what is gone
 
   /// The model for a method: its own, else of its library with another algorithm or protocol
   /// (`instead` then names it), else none. An empty system, library or algorithm matches any.

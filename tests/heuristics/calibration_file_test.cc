@@ -150,7 +150,8 @@ TEST(CalibrationFileTest, PointsOfEveryMethodComeBackAsTheyWereWritten) {
   }
   const Calibration calibration(rows);
   const std::string text = to_toml(calibration, "a \"summary\"", "back\\slash");
-  const std::vector<MeasuredTime> read = stored_calibration(text, "made.toml").value().points();
+  const Calibration stored = stored_calibration(text, "made.toml").value();
+  const std::span<const MeasuredTime> read = stored.points();
   std::vector<MeasuredTime> written;
   for (const MethodModel& model : calibration.models()) {
     written.insert(written.end(), model.points().begin(), model.points().end());
@@ -193,7 +194,8 @@ TEST(CalibrationFileTest, NoFlippedBitAndNoCutIsReadInSilence) {
   // Without the line a file is the user's own.
   std::string edited = text.substr(first_line);
   edited.replace(edited.find("made"), 4, "mine");
-  EXPECT_EQ(stored_calibration(edited, "made.toml").value().points().size(), rows.size());
+  const Calibration again = stored_calibration(edited, "made.toml").value();
+  EXPECT_EQ(again.points().size(), rows.size());
 }
 
 TEST(CalibrationFileTest, OddSizesComeBackExactly) {
@@ -202,7 +204,8 @@ TEST(CalibrationFileTest, OddSizesComeBackExactly) {
     rows.push_back(plain_row(bytes, 1e-6 + static_cast<double>(bytes) * 1e-9));
   }
   const std::string text = to_toml(Calibration(rows), "", "");
-  const std::vector<MeasuredTime> read = stored_calibration(text, "made.toml").value().points();
+  const Calibration stored = stored_calibration(text, "made.toml").value();
+  const std::span<const MeasuredTime> read = stored.points();
   ASSERT_EQ(read.size(), rows.size());
   for (std::size_t i = 0; i < read.size(); ++i) EXPECT_EQ(read[i].bytes, rows[i].bytes);
 }
@@ -249,7 +252,8 @@ TEST(CalibrationFileTest, IsFoundInTheNameOfAMachine) {
   std::ofstream(path) << to_toml(Calibration(rows), "made", "made");
   for (const std::string& name : {path, path + ":8", "cluster:4x" + path,
                                   "cluster:16x" + path + ",400Gbps,5us", "cluster:" + path}) {
-    EXPECT_EQ(calibration_of(name).value().points().size(), rows.size()) << name;
+    const Calibration named = calibration_of(name).value();
+    EXPECT_EQ(named.points().size(), rows.size()) << name;
   }
   EXPECT_FALSE(calibration_of("dgx-h100"));
   EXPECT_FALSE(calibration_of("cluster:4xdgx-h100"));

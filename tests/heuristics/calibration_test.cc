@@ -221,7 +221,8 @@ TEST(FittedMachineTest, WritesAMachineThatReadsBackWithItsPoints) {
   EXPECT_EQ(machine.machine.topology.hosts(), 4);
   ASSERT_TRUE(machine.fabric.has_value());
   EXPECT_NEAR(machine.fabric->adapter.nominal.bytes_per_second, 20e9, 1e9);
-  const std::vector<MeasuredTime> points = stored_calibration(text, "made.toml").value().points();
+  const Calibration stored = stored_calibration(text, "made.toml").value();
+  const std::span<const MeasuredTime> points = stored.points();
   ASSERT_EQ(points.size(), rows.size());
   EXPECT_EQ(method_of(points.front()), method_of(rows.front()));
   EXPECT_NEAR(points.back().time / rows.back().time, 1, 1e-5);
