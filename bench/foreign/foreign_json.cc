@@ -7,6 +7,7 @@
 
 #include "bench/foreign/foreign_readers.h"
 #include "bench/foreign/nccl_rows.h"
+#include "bench/foreign/test_conditions.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/parse.h"
@@ -52,13 +53,21 @@ bool read_vector(MeasuredTime& row, const SortedJson& entry, const std::string& 
   return row.bytes.count > 0;
 }
 
+/// Microseconds. With -C 1 the time is that of launches, and the bandwidth that of the true one.
+double time_of_cells(const SortedJson& cells, Bytes bytes, const std::string& place) {
+  if (cells.contains("time") || !cells.contains("cpu_time")) {
+    return number(cells.at("time"), "time", place);
+  }
+  const double algbw = number(cells.at("alg_bw"), "alg_bw", place);
+  return algbw > 0 ? static_cast<double>(bytes.count) / (1e3 * algbw) : 0;
+}
+
 void read_nccl_half(const SortedJson& entry, const MeasuredTime& row, bool in_place,
                     const std::string& place, MeasuredTable& table) {
   const char* half = in_place ? "in_place" : "out_of_place";
   if (!entry.contains(half) || !entry[half].is_object()) return;
   const SortedJson& cells = entry[half];
-  const SortedJson& time = cells.contains("time") ? cells["time"] : cells.at("cpu_time");
-  MeasuredTime measured = timed(row, number(time, "time", place), in_place, place);
+  MeasuredTime measured = timed(row, time_of_cells(cells, row.bytes, place), in_place, place);
   const std::string each = std::string(half) + "_per_iter";
   if (entry.contains(each) && entry[each].contains("p50_us")) {
     const SortedJson& spread = entry[each];
@@ -98,6 +107,25 @@ std::optional<CollectiveKind> collective_of_entry(const SortedJson& entry, std::
   const auto kind = test.empty() ? columns.collective() : collective_of_test(test);
   if (kind && has_root(*kind)) row.root = columns.root.value_or(0);
   return kind;
+}
+
+/// What is missing, or of another kind, says nothing.
+void add_conditions(const SortedJson& config, const std::string& file, MeasuredTable& table) {
+  const auto figure = [&](const char* key) {
+    const bool has = config.contains(key) && config[key].is_number_integer();
+    constexpr std::int64_t most = 1 << 24;
+    return has ? static_cast<int>(
+                     std::clamp<std::int64_t>(config[key].get<std::int64_t>(), 0, most))
+               : 0;
+  };
+  TestConditions conditions;
+  conditions.graph_launches = figure("graph");
+  conditions.grouped = figure("aggregated_iterations");
+  const char* const blocking = "blocking_collectives";  // a text in 2.19
+  conditions.is_waited_for = config.contains(blocking) && config[blocking] == "true";
+  for (const std::string& note : conditions.notes()) {
+    table.notes.push_back(fmt::format("{}: {}", file, note));
+  }
 }
 
 /// The program that wrote it; empty where it does not say.
@@ -180,6 +208,7 @@ MeasuredTable read_nccl_json(std::string_view text, const std::string& file,
       row.gpus_per_process =
           std::max(1, static_cast<int>(whole_number(gpus, "config.ngpus", file, 1 << 24)));
     }
+    if (document.contains("config")) add_conditions(document["config"], file, table);
     const std::string test = test_of(document);
     std::int64_t others = 0;
     for (std::size_t i = 0; i < document.at("results").size(); ++i) {

@@ -1,21 +1,26 @@
 // nccl-tests' text: "# Rank 0 Group 0 Pid 5 on host device 0 [..] name" lines, then rows
 //   size count type redop [root] | time algbw busbw #wrong | time algbw busbw #wrong
 // of which the second half may be missing, a half may be N/A, and older versions have no root. With
-// -I a half goes on with i_min i_max and others, which the heading names. Where a table was pasted
-// without lines of its ranks, the ratio of bus bandwidth and algorithm bandwidth, 2 (n - 1) / n for
-// an all-reduce, says how many there are, if its digits leave one number. A root of -1 says that a
+// -I a half goes on with i_min i_max and others, which the heading names; with -S a row ends with
+// the time of day; with -C the times are those of launches, and algbw is of the true ones. Without
+// lines of the ranks the ratio of bus bandwidth and algorithm bandwidth, 2 (n - 1) / n for an
+// all-reduce, says how many there are, if its digits leave one number. A root of -1 says that a
 // collective has none: rows with another one are of a broadcast or reduce.
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "bench/foreign/benchmark_command.h"
 #include "bench/foreign/foreign_readers.h"
+#include "bench/foreign/left_out_rows.h"
 #include "bench/foreign/nccl_rows.h"
 #include "bench/foreign/ranks_of_test.h"
+#include "bench/foreign/row_order.h"
 #include "bench/foreign/row_pieces.h"
+#include "bench/foreign/test_conditions.h"
 #include "core/error.h"
 #include "core/parse.h"
 
@@ -23,15 +28,12 @@ namespace collbench {
 namespace {
 
 constexpr std::string_view digits = "0123456789";
+constexpr double least_digits = 50;  // of the last one, so that rounding is 1 %
 constexpr std::string_view built_without_mpi =
     "so tests that know nothing of each other ran at once, as nccl-tests does where it was built "
     "without MPI=1; each has its own ranks, which are counted";
-
-/// Of tables that went through Markdown, which takes the '#' away.
-bool is_bare_comment(const std::vector<std::string_view>& words) {
-  return words.front() == "nThread" || words.front() == "size" ||
-         (words.front() == "Rank" && words.size() > 2 && words[2] == "Group");
-}
+constexpr std::string_view at_once =
+    "as if several tests wrote at once: their rows are taken as those of one";
 
 class NcclText {
  public:
@@ -67,6 +69,7 @@ class NcclText {
     if (line.empty()) return;
     auto words = split_at_blanks(line);
     if (is_bare_comment(words)) words.insert(words.begin(), "#");
+    drop_time_stamp(words);
     if (words.front().front() == '#') {
       read_comment(words);
     } else if (begins_as_nccl_row(words)) {
@@ -78,34 +81,27 @@ class NcclText {
     const auto add = [&](bool is_so, const std::string& note) {
       if (is_so) table_.notes.push_back(fmt::format("{}: {}", file_, note));
     };
-    add(without_operator_ > 0,
-        fmt::format("left out: {} rows without an operator, which are not of an all-reduce",
-                    without_operator_));
-    add(with_root_ > 0,
-        fmt::format("left out: {} rows with a root, which are of a broadcast or reduce",
-                    with_root_));
-    add(others_ > 0,
-        fmt::format("left out: {} rows that are not of {}", others_, to_string(wanted_)));
+    for (const std::string& note : left_out_.notes(wanted_)) add(true, note);
     add(untold_ && !table_.times.empty(),
         "no line names the test: its rows are taken as those of an all-gather, as which those of "
         "an all-to-all look");
     add(pieces_.lost() > 0,
         fmt::format("left out: {} rows that NCCL's own output broke", pieces_.lost()));
-    add(!takes_all_ && graph_launches_ > 0,
-        fmt::format("its calls were launched as a CUDA graph (graph: {}): short vectors take some "
-                    "microseconds less than is expected of calls one by one",
-                    graph_launches_));
+    add(half_.has_launch_time,
+        "its times are those of launches (-C 1): size / algbw is taken instead");
+    if (takes_all_) return;
+    for (const std::string& note : conditions_.notes()) add(true, note);
   }
 
   void read_comment(const std::vector<std::string_view>& words) {
     if (words.size() > 1 && words[1] == "nThread") begin_test();
     if (words.size() > 8 && words[1] == "Rank") read_device(words);
-    if (words.size() > 8 && words[1] == "size") read_heading(words);
+    half_.read(words);
+    conditions_.read(words);
     if (words.size() > 5 && words[1] == "collbench") begin_own(words);
     for (std::size_t i = 1; i + 1 < words.size(); ++i) {
       const bool is_count =
           words[i] == "nGpus" && words[i + 1].find_first_not_of(digits) == std::string_view::npos;
-      if (words[i] == "graph:") graph_launches_ = small_integer_in(words[i + 1]).value_or(0);
       if (words[i] == "nThread") threads_ = small_integer_in(words[i + 1], 1).value_or(1);
       if (is_count) row_.gpus_per_process = std::max(1, small_integer_in(words[i + 1]).value_or(1));
     }
@@ -145,7 +141,7 @@ class NcclText {
   /// Behind rows, those of any collective, another test begins. Before them it is one that runs
   /// beside the last, or again what ended without a row: rows that are there twice tell.
   void begin_test() {
-    if (!sizes_.empty()) return end_part();
+    if (!order_.empty()) return end_part();
     devices_twice_ |= !devices_.empty();
     devices_ = {};
   }
@@ -156,20 +152,6 @@ class NcclText {
     if (!device) return;
     if (table_.hardware.empty()) table_.hardware = device->name;
     devices_twice_ |= !devices_.add(device->rank, device->host);
-  }
-
-  void read_heading(const std::vector<std::string_view>& words) {
-    const auto first = std::find(words.begin(), words.end(), "time");
-    if (first == words.end()) return;
-    const auto second = std::find(first + 1, words.end(), "time");
-    half_ = std::max<std::size_t>(4, static_cast<std::size_t>(second - first));
-    const auto column = [&](std::string_view name) {
-      const auto found = std::find(first, second, name);
-      return found == second ? 0 : static_cast<std::size_t>(found - first);
-    };
-    heading_ = column("error") > 0 ? "error" : "#wrong";
-    least_ = column("i_min");
-    most_ = column("i_max");
   }
 
   /// "# collbench 1.0: ring on shm, 8 workers, all-gather": our own table (bench/reports/nccl.cc),
@@ -199,25 +181,25 @@ class NcclText {
   /// than that is no count either, where no heading says what it is.
   std::int64_t wrong_elements(double figure) const {
     if (figure <= 0.01) return 0;
-    return heading_ == "error" ? 1 : whole_count(figure);
+    return half_.wrong == "error" ? 1 : whole_count(figure);
   }
 
   void read_row(const std::vector<std::string_view>& words, const std::string& place) {
     MeasuredTime row = row_;
     row.bytes = Bytes{table_integer(words[0], "the size", place)};
     rows_seen_ = true;
-    if (!sizes_.insert(row.bytes.count).second) rows_twice_ = true;
+    // The columns behind the operator are the root, where there is one, and the halves.
+    std::size_t at = 4 + (words.size() - 4) % half_.width;
+    order_.add(fmt::format("{}", fmt::join(words.begin() + 2, words.begin() + at, " ")),
+               row.bytes.count);
     const bool reduces = words[3] != "none";
     if (!reduces && is_plain() && !takes_all_) {
-      ++without_operator_;
+      ++left_out_.without_operator;
       return;
     }
-    read_names(row, words[2], reduces ? words[3] : to_string(row.op), place);
-    // The columns behind the operator are the root, where there is one, and the halves.
-    std::size_t at = 4 + (words.size() - 4) % half_;
-    if (row.bytes.count == 0) return;
+    if (row.bytes.count == 0 || !knows_names(row, words)) return;
     if (!is_wanted(row, words, at)) {
-      ++others_;
+      ++left_out_.of_others;
       return;
     }
     if (is_plain() && !takes_all_ && !note_root(row, words, at)) return;
@@ -225,19 +207,42 @@ class NcclText {
       row.root = static_cast<int>(table_integer(words[4], "the root", place));
     }
     for (bool in_place : {false, true}) {
-      if (at + half_ > words.size()) break;
-      if (words[at] != "N/A") {
-        MeasuredTime half = timed(row, table_number(words[at], "the time", place), in_place, place);
-        const std::string_view wrong = words[at + 3];
-        if (is_plain()) by_rows_.add(words[at + 1], words[at + 2]);
-        if (wrong != "N/A") half.wrong = wrong_elements(table_number(wrong, heading_, place));
-        if (least_ > 0 && most_ > 0) {
-          half.low = Seconds{table_number(words[at + least_], "i_min", place) * 1e-6};
-          half.high = Seconds{table_number(words[at + most_], "i_max", place) * 1e-6};
-        }
-        table_.times.push_back(std::move(half));
+      if (at + half_.width > words.size()) break;
+      if (words[at] != "N/A") read_half(row, {words.begin() + at, half_.width}, in_place, place);
+      at += half_.width;
+    }
+  }
+
+  void read_half(const MeasuredTime& row, std::span<const std::string_view> cells, bool in_place,
+                 const std::string& place) {
+    double us = table_number(cells[0], "the time", place);
+    if (half_.has_launch_time) {
+      const double algbw = table_number(cells[1], "algbw", place);
+      if (algbw < least_digits * last_digit(cells[1])) {
+        ++left_out_.coarse;
+        return;
       }
-      at += half_;
+      us = static_cast<double>(row.bytes.count) / (1e3 * algbw);
+    }
+    MeasuredTime half = timed(row, us, in_place, place);
+    const std::string_view wrong = cells[3];
+    if (is_plain()) by_rows_.add(cells[1], cells[2]);
+    if (wrong != "N/A") half.wrong = wrong_elements(table_number(wrong, half_.wrong, place));
+    if (half_.least > 0 && half_.most > 0) {
+      half.low = Seconds{table_number(cells[half_.least], "i_min", place) * 1e-6};
+      half.high = Seconds{table_number(cells[half_.most], "i_max", place) * 1e-6};
+    }
+    table_.times.push_back(std::move(half));
+  }
+
+  /// Types and operators of nccl-tests that are none of ours are left out: int8, mulsum.
+  bool knows_names(MeasuredTime& row, const std::vector<std::string_view>& words) {
+    try {
+      read_names(row, words[2], words[3] == "none" ? to_string(row.op) : words[3], "");
+      return true;
+    } catch (const InvalidArgument&) {
+      ++left_out_.unknown[fmt::format("{} {}", words[2], words[3])];
+      return false;
     }
   }
 
@@ -249,7 +254,7 @@ class NcclText {
     const NcclColumns columns = nccl_columns(words, says_root, row.bytes, row.type);
     surely_all_reduce_ =
         surely_all_reduce_ && says_root && words[4] == "-1" && columns.shares() == 1;
-    with_root_ += columns.root ? 1 : 0;
+    left_out_.with_root += columns.root ? 1 : 0;
     return !columns.root;
   }
 
@@ -344,14 +349,15 @@ class NcclText {
       table_.times[parted_].library = row_.library;
       table_.times[parted_].batch = run;
     }
-    if (devices_twice_ && rows_twice_) {
+    if (devices_twice_ && order_.repeats()) {
       table_.notes.push_back(
           fmt::format("{}: its ranks are there twice, {}", file_, built_without_mpi));
+    } else if (order_.alternates()) {
+      table_.notes.push_back(fmt::format("{}: its sizes go back and forth, {}", file_, at_once));
     }
     table_.hosts.insert(table_.hosts.end(), devices_.hosts().begin(), devices_.hosts().end());
     devices_ = {};
-    sizes_.clear();
-    rows_twice_ = false;
+    order_ = {};
     devices_twice_ = false;
   }
 
@@ -361,28 +367,22 @@ class NcclText {
   std::string collective_;  // that the tables from here on are of; empty: not said
   MeasuredTable table_;
   MeasuredTime row_ = mean_of("nccl");
-  std::size_t parted_ = 0;    // rows that have their scale
-  int runs_ = 0;              // that have rows
-  bool is_own_ = false;       // a table of ours, whose parts are other cases
-  int without_operator_ = 0;  // rows that were left out
-  int with_root_ = 0;
-  int others_ = 0;                // of a test that is not wanted
-  bool untold_ = false;           // rows that may be of an all-to-all were taken
-  NamedRanks devices_;            // of the test at hand
-  bool devices_twice_ = false;    // ranks were named again before its rows
-  std::set<std::int64_t> sizes_;  // of its rows, those left out included
-  bool rows_twice_ = false;       // a size is there again
-  bool rows_seen_ = false;        // in the whole text
+  std::size_t parted_ = 0;  // rows that have their scale
+  int runs_ = 0;            // that have rows
+  bool is_own_ = false;     // a table of ours, whose parts are other cases
+  LeftOutRows left_out_;
+  bool untold_ = false;         // rows that may be of an all-to-all were taken
+  NamedRanks devices_;          // of the test at hand
+  bool devices_twice_ = false;  // ranks were named again before its rows
+  RowOrder order_;              // of its rows, those left out included
+  bool rows_seen_ = false;      // in the whole text
   RanksByRows by_rows_;
   bool surely_all_reduce_ = true;  // by roots and counts of the test at hand
-  int graph_launches_ = 0;         // at once, in a CUDA graph; 0: one by one
+  TestConditions conditions_;
   RowPieces pieces_;
   BenchmarkCommand command_;
   int threads_ = 1;
-  std::string heading_ = "#wrong";
-  std::size_t half_ = 4;   // columns
-  std::size_t least_ = 0;  // of i_min and i_max in a half; 0: not there
-  std::size_t most_ = 0;
+  NcclHalf half_;
 };
 
 }  // namespace

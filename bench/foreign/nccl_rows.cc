@@ -13,7 +13,19 @@ namespace {
 
 constexpr std::string_view row_digits = "0123456789";
 
+/// Whether the word is of the digits and signs of `form`, in which 0 stands for a digit.
+bool is_of_form(std::string_view word, std::string_view form) {
+  return std::ranges::equal(word, form, [](char c, char wanted) {
+    return wanted == '0' ? row_digits.find(c) != row_digits.npos : c == wanted;
+  });
+}
+
 }  // namespace
+
+bool is_bare_comment(const std::vector<std::string_view>& words) {
+  return words.front() == "nThread" || words.front() == "size" ||
+         (words.front() == "Rank" && words.size() > 2 && words[2] == "Group");
+}
 
 bool begins_as_nccl_row(const std::vector<std::string_view>& words) {
   if (words.size() < 8) return false;
@@ -27,9 +39,35 @@ bool begins_as_nccl_row(const std::vector<std::string_view>& words) {
          !begins_as_one(words[3]);
 }
 
+void drop_time_stamp(std::vector<std::string_view>& row) {
+  const std::size_t count = row.size();
+  const bool has_one = count > 2 && is_of_form(row[count - 1], "00:00:00") &&
+                       is_of_form(row[count - 2], "0000-00-00");
+  if (has_one) row.resize(count - 2);
+}
+
+void NcclHalf::read(const std::vector<std::string_view>& words) {
+  if (words.size() <= 8 || words[1] != "size") return;
+  const auto is_time = [](std::string_view word) { return word == "time" || word == "cputime"; };
+  const auto first = std::ranges::find_if(words, is_time);
+  if (first == words.end()) return;
+  auto second = std::find_if(first + 1, words.end(), is_time);
+  if (second == words.end() && words.back() == "timestamp") --second;
+  width = std::max<std::size_t>(4, static_cast<std::size_t>(second - first));
+  const auto column = [&](std::string_view name) {
+    const auto found = std::find(first, second, name);
+    return found == second ? 0 : static_cast<std::size_t>(found - first);
+  };
+  wrong = column("error") > 0 ? "error" : "#wrong";
+  least = column("i_min");
+  most = column("i_max");
+  has_launch_time = *first == "cputime";
+}
+
 bool is_nccl_row(std::string_view line) {
   if (line.empty() || row_digits.find(line.front()) == row_digits.npos) return false;
-  const auto words = split_at_blanks(line);
+  auto words = split_at_blanks(line);
+  drop_time_stamp(words);
   const std::size_t of_halves = words.size() - std::min<std::size_t>(4, words.size());
   const bool has_columns = of_halves / 4 >= 1 && of_halves / 4 <= 2 && of_halves % 4 <= 1;
   if (!has_columns || !begins_as_nccl_row(words)) return false;

@@ -2,6 +2,7 @@
 // of which collective.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,11 +15,29 @@
 
 namespace collbench {
 
+/// Whether it is a comment of a table that went through Markdown, which takes the '#' away. Of at
+/// least one word.
+bool is_bare_comment(const std::vector<std::string_view>& words);
 /// "8 2 float sum ..." with at least one whole half behind it.
 bool begins_as_nccl_row(const std::vector<std::string_view>& words);
 /// Whether a line without a heading above it is a row of theirs: "8 2 float sum -1 20.1 0.00 0.00
 /// 0", with one half or two.
 bool is_nccl_row(std::string_view line);
+
+/// Takes the time off that stands behind a row with -S 1: "2026-07-09 16:03:21".
+void drop_time_stamp(std::vector<std::string_view>& row);
+
+/// What the heading says of the columns of a half: "time algbw busbw #wrong [i_min i_max ..]".
+struct NcclHalf {
+  std::size_t width = 4;         // columns
+  std::string wrong = "#wrong";  // or "error", the largest deviation
+  std::size_t least = 0;         // i_min and i_max of -I; 0: not there
+  std::size_t most = 0;
+  bool has_launch_time = false;  // -C 1: the first column is what the processor took to launch
+
+  /// Of the words of a line of comment; one that is no heading changes nothing.
+  void read(const std::vector<std::string_view>& words);
+};
 
 /// Of "all_gather_perf", "bin/all_gather_perf", "AllGather"; nothing for tests of no such
 /// collective, as alltoall_perf.

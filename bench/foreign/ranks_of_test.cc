@@ -12,12 +12,12 @@ namespace {
 
 constexpr double most_by_ratio = 1 << 24;
 
+}  // namespace
+
 double last_digit(std::string_view number) {
   const std::size_t point = number.find('.');
   return point == number.npos ? 1 : std::pow(10, -static_cast<double>(number.size() - point - 1));
 }
-
-}  // namespace
 
 bool NamedRanks::add(int rank, const std::string& host) {
   const bool is_new = host_of_.emplace(rank, host).second;

@@ -27,6 +27,9 @@ class NamedRanks {
   std::set<std::string> hosts_;
 };
 
+/// One of the last digit of a number as it is written: 0.01 for "3.20".
+double last_digit(std::string_view number);
+
 /// How many ranks the rows of a test are of: by size and count where they count a share, else those
 /// that make busbw = 2 (n - 1) / n algbw, by two figures and how far they were rounded.
 class RanksByRows {
