@@ -14,13 +14,14 @@ namespace {
 // B200: the table says 2.2 and 4.5 Pflops/s with sparsity, and 7.7 TB/s (github.com/pytorch/ao pull
 // 4002 finds 7.67 in the driver); glennklockwood.com/garden/processors/B200 has 1.1 and 2.25 dense.
 // B300 and GB300: verda.com's table of both, whose B200 is the same; it gives 1.4 and 1.1 kW.
-constexpr std::array<ComputeDevice, 11> devices{{
+constexpr std::array<ComputeDevice, 12> devices{{
     {"k80", 4.37e12, 4.37e12, 240e9, "NVIDIA Tesla K80 data sheet; one of its two GPUs"},
     {"p100", 10.6e12, 21.2e12, 732e9, "NVIDIA Tesla P100 data sheet, SXM2"},
     {"v100", 15.7e12, 125e12, 900e9, "NVIDIA V100 data sheet, SXM2"},
     {"a100", 156e12, 312e12, 2039e9, "NVIDIA A100 data sheet, SXM 80 GB; f32 is TF32"},
     {"h100", 495e12, 989e12, 3350e9, "NVIDIA H100 data sheet, SXM; dense; f32 is TF32"},
     {"h200", 495e12, 989e12, 4800e9, "NVIDIA H200 data sheet, SXM; dense; f32 is TF32"},
+    {"gh200", 495e12, 989e12, 4000e9, "NVIDIA GH200 data sheet, 96 GB of HBM3; dense; f32 is TF32"},
     {"b200", 1.1e15, 2.25e15, 7700e9, "NVIDIA HGX B200 table; 1000 W; dense; f32 is TF32"},
     {"b300", 1.1e15, 2.25e15, 7700e9,
      "verda.com/blog/gb300-nvl72-architecture; dense; f32 is TF32"},
