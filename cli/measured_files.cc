@@ -54,9 +54,8 @@ std::vector<MeasuredTable> read_measured_files(const std::vector<std::string>& p
     } catch (const InvalidArgument& error) {
       if (kind == CollectiveKind::all_reduce) throw;
       throw InvalidArgument(
-          fmt::format("{}; rows of {} are read from tables of nccl-tests and rccl-tests, our own "
-                      "records and CSV with a column 'collective', not from tables of other "
-                      "benchmarks",
+          fmt::format("{}; rows of {} are read from tables of nccl-tests, rccl-tests, OSU and IMB, "
+                      "our own records and CSV with a column 'collective'",
                       error.what(), to_string(kind)));
     }
   }

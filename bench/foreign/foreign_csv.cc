@@ -366,7 +366,7 @@ std::vector<std::string> csv_cells(std::string_view line, const std::string& pla
   return cells;
 }
 
-MeasuredTable read_csv(std::string_view text, const std::string& file, CollectiveKind) {
+MeasuredTable read_csv(std::string_view text, const std::string& file, const TableHints&) {
   return CsvReader(file).read(text);
 }
 

@@ -256,7 +256,7 @@ MeasuredTable read_rccl_json(std::string_view text, const std::string& file,
 }
 
 MeasuredTable read_google_benchmark(std::string_view text, const std::string& file,
-                                    CollectiveKind) {
+                                    const TableHints&) {
   return read_table(text, file, [&](const SortedJson& document, MeasuredTable& table) {
     const SortedJson context = document.value("context", SortedJson::object());
     const bool is_ours = context.contains("collbench_version");  // then the time is a median

@@ -15,6 +15,7 @@
 
 #include "bench/foreign/benchmark_command.h"
 #include "bench/foreign/foreign_readers.h"
+#include "bench/foreign/foreign_tables.h"
 #include "bench/foreign/left_out_rows.h"
 #include "bench/foreign/nccl_rows.h"
 #include "bench/foreign/ranks_of_test.h"
@@ -387,8 +388,9 @@ class NcclText {
 
 }  // namespace
 
-MeasuredTable read_nccl_text(std::string_view text, const std::string& file, CollectiveKind kind) {
-  return NcclText(file, kind).read(text);
+MeasuredTable read_nccl_text(std::string_view text, const std::string& file,
+                             const TableHints& hints) {
+  return NcclText(file, hints.collective).read(text);
 }
 
 MeasuredTable read_nccl_tables(std::string_view text, const std::string& file) {

@@ -59,9 +59,10 @@ void read_names(MeasuredTime& row, std::string_view type, std::string_view op,
 MeasuredTime timed(const MeasuredTime& row, double microseconds, bool in_place,
                    const std::string& place);
 
-/// `kind` is the collective whose rows are wanted, for tables of which each is of one.
+struct TableHints;  // bench/foreign/foreign_tables.h
+/// Of the hints the collective whose rows are wanted counts, for tables of which each is of one.
 using ReadTable = MeasuredTable(std::string_view text, const std::string& file,
-                                CollectiveKind kind);
+                                const TableHints& hints);
 
 /// The table of nccl-tests and rccl-tests; other output around it is passed over. Which collective
 /// it is of says the name of the test, and where that is missing, the columns.
@@ -69,8 +70,10 @@ ReadTable read_nccl_text;
 /// The same of whatever collectives: `batch` is what the table says of its own, "all_gather", else
 /// its number from the second on.
 MeasuredTable read_nccl_tables(std::string_view text, const std::string& file);
-/// The all-reduces among the tables of MPI's benchmarks (bench/foreign/mpi_benchmarks.h); others
-/// are left out with a note.
+/// Those of the collective among the tables of MPI's benchmarks (bench/foreign/mpi_benchmarks.h);
+/// others are left out with a note. Sizes that are those of shares become those of the vector,
+/// where the hints or the table say how many ranks there are. Of what has a root, of which ranks
+/// leave early, the time is that of the slowest rank, if it is there.
 ReadTable read_mpi_benchmarks;
 /// CSV whose first lines may be "# key: value"; a column of sizes and one of times are enough.
 ReadTable read_csv;

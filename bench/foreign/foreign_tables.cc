@@ -158,17 +158,21 @@ MeasuredTable read_foreign(std::string_view text, const std::string& file,
   const std::string plain = without_launcher_tags(without_terminal_codes(text));
   static const std::map<std::string_view, ReadTable*> readers = {
       {"nccl-tests", read_nccl_text},
-      {"nccl-tests json", [](std::string_view json, const std::string& name,
-                             CollectiveKind kind) { return read_nccl_json(json, name, kind); }},
-      {"rccl-tests json", [](std::string_view json, const std::string& name,
-                             CollectiveKind kind) { return read_rccl_json(json, name, kind); }},
+      {"nccl-tests json",
+       [](std::string_view json, const std::string& name, const TableHints& wanted) {
+         return read_nccl_json(json, name, wanted.collective);
+       }},
+      {"rccl-tests json",
+       [](std::string_view json, const std::string& name, const TableHints& wanted) {
+         return read_rccl_json(json, name, wanted.collective);
+       }},
       {"google-benchmark", read_google_benchmark},
       {"osu", read_mpi_benchmarks},
       {"imb", read_mpi_benchmarks},
       {"csv", read_csv},
       {"pico", read_csv},
       {"collbench",
-       [](std::string_view records, const std::string& name, CollectiveKind) {
+       [](std::string_view records, const std::string& name, const TableHints&) {
          return to_measurements(records_from_json(std::string(records)), name);
        }},
   };
@@ -176,7 +180,7 @@ MeasuredTable read_foreign(std::string_view text, const std::string& file,
   require(reader != readers.end(), fmt::format("{}: no table of nccl-tests, rccl-tests, OSU, IMB, "
                                                "Google Benchmark or collbench, and no CSV",
                                                file));
-  MeasuredTable table = reader->second(plain, file, hints.collective);
+  MeasuredTable table = reader->second(plain, file, hints);
   apply(hints, file, table);
   const std::string other = plain == text ? "" : other_table_writer(plain);
   if (!other.empty()) {

@@ -5,17 +5,27 @@
 // IMB: "# Benchmarking Allreduce", "# #processes = 8", a heading
 //   #bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]
 // and rows, once more for every number of processes.
+//
+// What sizes count: of an all-gather what one rank sends, in both; of OSU's reduce-scatter the
+// vector (recvcounts add up to it). IMB's reduce-scatter counted the vector up to 2018, and counts
+// the share that a rank gets from 2019 Update 1 on; its Reduce_scatter_block always did. OSU's
+// reduces nothing of sizes below one element a rank, and is not taken.
+// Source: OSU Micro-Benchmarks 7.2, osu_reduce_scatter.c and osu_allgather.c; intel/mpi-benchmarks
+// df3db3a and 46e8757, src_c/IMB_reduce_scatter.c and IMB_allgather.c, and README.md.
 #include "bench/foreign/mpi_benchmarks.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
-#include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "bench/foreign/benchmark_command.h"
 #include "bench/foreign/foreign_readers.h"
+#include "bench/foreign/foreign_tables.h"
+#include "bench/foreign/nccl_rows.h"
 #include "core/error.h"
 #include "core/parse.h"
 #include "core/plain_text.h"
@@ -68,11 +78,68 @@ RowColumns imb_columns(const Words& heading) {
   return columns;
 }
 
-/// "MPI_FLOAT", "MPI_CHAR." without what is MPI's.
+/// "MPI_FLOAT", "MPI_CHAR.", "MPIX_C_BF16" without what is MPI's.
 std::string bare_name(std::string_view name) {
-  if (name.starts_with("MPI_")) name.remove_prefix(4);
+  for (const std::string_view prefix : {"MPI_", "MPIX_C_"}) {
+    if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
+  }
   if (name.ends_with('.')) name.remove_suffix(1);
   return lower_case(name);
+}
+
+/// Also of MPI's names that are none of ours.
+DataType type_of_mpi(std::string_view name) {
+  constexpr std::array<std::pair<std::string_view, DataType>, 11> others = {
+      {{"char", DataType::u8},
+       {"signed_char", DataType::u8},
+       {"unsigned_char", DataType::u8},
+       {"int8_t", DataType::u8},
+       {"uint8_t", DataType::u8},
+       {"unsigned", DataType::i32},
+       {"int32_t", DataType::i32},
+       {"uint32_t", DataType::i32},
+       {"long_long", DataType::i64},
+       {"int64_t", DataType::i64},
+       {"bf16", DataType::bf16}}};
+  const std::string bare = bare_name(name);
+  for (const auto& [other, type] : others) {
+    if (bare == other) return type;
+  }
+  return parse_data_type(bare);
+}
+
+/// Of "Allreduce", "Reduce_scatter_block", "Bcast"; nothing for calls of no such collective.
+std::optional<CollectiveKind> collective_of_call(std::string_view name) {
+  const std::string letters = letters_of(name);
+  if (letters == "bcast") return CollectiveKind::broadcast;
+  if (letters == "reducescatterblock") return CollectiveKind::reduce_scatter;
+  return collective_of_test(letters);
+}
+
+/// Of the line "# Intel(R) MPI Benchmarks 2019 Update 6, MPI-1 part", or "Suite V3.2".
+CountedBytes counted_by_reduce_scatter(std::string_view line) {
+  constexpr std::string_view name = "MPI Benchmarks ";
+  const std::size_t at = line.find(name);
+  if (at == line.npos) return CountedBytes::vector;
+  const std::string_view version = line.substr(at + name.size());
+  const int year =
+      small_integer_in(version.substr(0, version.find_first_not_of("0123456789"))).value_or(0);
+  const bool is_update = version.find("Update") != version.npos;
+  if (year == 2019 && !is_update) return CountedBytes::untold;
+  return year >= 2019 ? CountedBytes::share : CountedBytes::vector;
+}
+
+/// `row` of a benchmark of the collective, as our own rows are.
+void make_ours(MeasuredTime& row, CollectiveKind kind, CountedBytes counted, int ranks,
+               const std::string& file) {
+  row.collective = kind;
+  if (!adds(kind)) row.type = DataType::f32;  // of bytes, whatever the benchmark calls them
+  if (has_root(kind)) row.time = std::max(row.time, row.high);
+  if (counted != CountedBytes::share || ranks == 0) return;
+  require(row.bytes.count <= (std::int64_t{1} << 62) / ranks,
+          fmt::format("{}: {} ranks of {} bytes each are more than 2^62 bytes", file, ranks,
+                      row.bytes.count));
+  row.bytes = Bytes{row.bytes.count * ranks};
 }
 
 class MpiBenchmarks {
@@ -101,6 +168,9 @@ class MpiBenchmarks {
       return words.size() > i && words[i] == what;
     };
     if (is(1, "OSU")) begin_osu(line);
+    if (line.find("MPI Benchmark") != line.npos) {
+      of_reduce_scatter_ = counted_by_reduce_scatter(line);
+    }
     if (is(1, "Benchmarking") && words.size() > 2) begin_imb(words[2]);
     if (is(1, "Datatype:") && words.size() > 2) begin_type(words[2]);
     if (is(1, "MPI_Datatype") && is(2, "for") && is(3, "reductions")) {
@@ -146,9 +216,14 @@ class MpiBenchmarks {
   void begin_osu(std::string_view line) {
     const std::size_t version = line.find(" v");
     begin(std::string(trimmed(line.substr(1, version == line.npos ? line.npos : version - 1))));
-    const std::string& title = all_.back().title;
-    all_.back().is_all_reduce = title.find(" Allreduce ") != title.npos &&
-                                title.find("locking") == title.npos;  // "Non-blocking"
+    MpiBenchmark& test = all_.back();
+    const std::string& title = test.title;
+    const Words words = split_at_blanks(title);  // not "Non-blocking Allreduce"
+    if (words.size() > 3 && (words[3] == "Latency" || words[3] == "Persistent")) {
+      test.collective =
+          letters_of(words[2]).ends_with("block") ? std::nullopt : collective_of_call(words[2]);
+    }
+    if (test.collective == CollectiveKind::all_gather) test.counted = CountedBytes::share;
     // "OSU NCCL-CUDA Allreduce Latency Test" is of osu_xccl_allreduce.
     row_ = mean_of(title.starts_with("OSU NCCL")   ? "nccl"
                    : title.starts_with("OSU RCCL") ? "rccl"
@@ -159,7 +234,7 @@ class MpiBenchmarks {
     // Without its title, as in a ticket; only collectives have an average.
     if (all_.empty() || is_imb_) {
       begin("OSU");
-      all_.back().is_all_reduce = true;
+      all_.back().collective = CollectiveKind::all_reduce;
       row_ = mean_of("mpi");
     }
     columns_ = osu_columns(words);
@@ -168,14 +243,21 @@ class MpiBenchmarks {
 
   void begin_imb(std::string_view benchmark) {
     begin(fmt::format("IMB {}", benchmark));
-    all_.back().is_all_reduce = bare_name(benchmark) == "allreduce";
-    all_.back().elements = imb_type_ + (imb_op_.empty() ? "" : " " + imb_op_);
+    MpiBenchmark& test = all_.back();
+    test.collective = collective_of_call(benchmark);
+    const bool is_block = letters_of(benchmark).ends_with("block");
+    if (test.collective == CollectiveKind::all_gather || is_block) {
+      test.counted = CountedBytes::share;
+    } else if (test.collective == CollectiveKind::reduce_scatter) {
+      test.counted = of_reduce_scatter_;
+    }
+    test.elements = imb_type_ + (imb_op_.empty() ? "" : " " + imb_op_);
     is_imb_ = true;
     row_ = of_imb_;
   }
 
   void begin(std::string title) {
-    all_.push_back({std::move(title), false, "", {}});
+    all_.emplace_back().title = std::move(title);
     columns_ = {};
     is_imb_ = false;
     is_of_groups_ = false;
@@ -183,7 +265,7 @@ class MpiBenchmarks {
 
   void read_type(MeasuredTime& row, std::string_view name) {
     try {
-      row.type = parse_data_type(bare_name(name));
+      row.type = type_of_mpi(name);
     } catch (const InvalidArgument&) {
       notes_.push_back(fmt::format("{}: type {} counts as f32", file_, name));
     }
@@ -246,7 +328,8 @@ class MpiBenchmarks {
   MeasuredTime of_imb_ = mean_of("mpi");  // of all of IMB's
   std::string imb_type_;
   std::string imb_op_;
-  bool is_imb_ = false;  // the table at hand
+  CountedBytes of_reduce_scatter_ = CountedBytes::untold;  // by IMB's version
+  bool is_imb_ = false;                                    // the table at hand
   bool is_of_groups_ = false;
 };
 
@@ -257,22 +340,38 @@ std::vector<MpiBenchmark> mpi_benchmarks_in(std::string_view text, const std::st
   return MpiBenchmarks(file, notes).read(text);
 }
 
-MeasuredTable read_mpi_benchmarks(std::string_view text, const std::string& file, CollectiveKind) {
+MeasuredTable read_mpi_benchmarks(std::string_view text, const std::string& file,
+                                  const TableHints& hints) {
+  const CollectiveKind wanted = hints.collective;
   MeasuredTable table;
   table.name = file;
+  std::optional<bool> takes_blocks;  // one of two calls, if both are there
   for (MpiBenchmark& test : mpi_benchmarks_in(text, file, table.notes)) {
-    if (!test.is_all_reduce || test.times.front().scale.ranks == 1) {
-      table.notes.push_back(
-          fmt::format("{}: left out: {} times of '{}'", file, test.times.size(), test.title));
+    const Scale& scale = test.times.front().scale;
+    const bool is_block = test.title.find("block") != test.title.npos;
+    const bool is_told = test.counted != CountedBytes::untold;
+    const bool is_wanted = test.collective == wanted && scale.ranks != 1 &&
+                           takes_blocks.value_or(is_block) == is_block;
+    if (!is_wanted || !is_told) {
+      table.notes.push_back(fmt::format(
+          "{}: left out: {} times of '{}'{}", file, test.times.size(), test.title,
+          is_wanted ? ", whose sizes count the vector up to IMB 2018 and a rank's share from 2019 "
+                      "Update 1 on; a line '# Intel(R) MPI Benchmarks 2021.7' says which"
+                    : ""));
       continue;
     }
+    takes_blocks = is_block;
     if (table.source.empty()) table.source = test.title.substr(0, test.title.find(','));
-    std::copy_if(test.times.begin(), test.times.end(), std::back_inserter(table.times),
-                 [](const MeasuredTime& row) { return row.bytes.count > 0; });
+    for (MeasuredTime& row : test.times) {
+      if (row.bytes.count == 0) continue;
+      const int ranks = hints.ranks > 0 ? hints.ranks : row.scale.ranks;
+      if (wanted != CollectiveKind::all_reduce) make_ours(row, wanted, test.counted, ranks, file);
+      table.times.push_back(std::move(row));
+    }
   }
   require(!table.times.empty(),
-          fmt::format("{}: no row of osu_allreduce's or IMB's table of an all-reduce in it{}{}",
-                      file, table.notes.empty() ? "" : "; ", fmt::join(table.notes, "; ")));
+          fmt::format("{}: no row of OSU's or IMB's table of {} in it{}{}", file, to_string(wanted),
+                      table.notes.empty() ? "" : "; ", fmt::join(table.notes, "; ")));
   return table;
 }
 

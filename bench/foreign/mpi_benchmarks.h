@@ -1,17 +1,24 @@
 // Tables of MPI's benchmarks, whatever they measured: the OSU Micro-Benchmarks and Intel's (IMB).
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "algorithms/collective.h"
 #include "heuristics/measurement.h"
 
 namespace collbench {
 
+/// What the sizes of a table count: the larger buffer of a rank, or one rank's share of it.
+enum class CountedBytes : std::uint8_t { vector, share, untold };
+
 struct MpiBenchmark {
   std::string title;  // "OSU MPI Allreduce Latency Test", "IMB Allreduce, 8 processes"
-  bool is_all_reduce = false;
+  std::optional<CollectiveKind> collective;  // nothing for what is none of ours
+  CountedBytes counted = CountedBytes::vector;
   std::string elements;             // "MPI_INT", with IMB's operator behind it; empty: not said
   std::vector<MeasuredTime> times;  // their scale is 0 where nothing states it
 };

@@ -1,7 +1,8 @@
 # Other benchmarks' tables, and what calibrations make of the published ones.
 collbench_test(foreign
   SOURCES foreign_numbers_test.cc foreign_tables_test.cc mpi_benchmarks_test.cc
-    named_times_test.cc nccl_collectives_test.cc nccl_options_test.cc pasted_tables_test.cc
+    mpi_collectives_test.cc named_times_test.cc nccl_collectives_test.cc nccl_options_test.cc
+    pasted_tables_test.cc
   USES bench)
 target_compile_definitions(collbench_foreign_test PRIVATE
   COLLBENCH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")

@@ -93,10 +93,11 @@ TEST_F(ValidateTest, NodesThatAreGivenReplaceThoseOfTheTable) {
 }
 
 TEST_F(ValidateTest, OtherCollectivesAreReadFromFormatsThatAreNamed) {
-  folder_.write("t.txt", "# OSU MPI Allgather Latency Test v7.3\n# Size  Avg Latency(us)\n8 2\n");
-  EXPECT_THAT(refused({"validate", "t.txt", "-t", "dgx-h100", "--collective", "all-gather"}),
-              HasSubstr("rows of all-gather are read from tables of nccl-tests and rccl-tests, our "
-                        "own records and CSV with a column 'collective'"));
+  folder_.write("t.txt", "# OSU MPI Alltoall Latency Test v7.3\n# Size  Avg Latency(us)\n8 2\n");
+  EXPECT_THAT(
+      refused({"validate", "t.txt", "-t", "dgx-h100", "--collective", "all-gather"}),
+      HasSubstr("rows of all-gather are read from tables of nccl-tests, rccl-tests, OSU and "
+                "IMB, our own records and CSV with a column 'collective'"));
 }
 
 /// Rows of all_gather_perf on 8 ranks of a node, whose count is that of one of them.
