@@ -136,6 +136,9 @@ Question common_question(const Settings& settings) {
   Question question;
   question.bytes = settings.size("minbytes");
   question.type = parse_data_type(settings.text("datatype"));
+  require(question.bytes.count >= size_of(question.type),
+          fmt::format("{}: {} is less than one {}, of {} B", settings.label("minbytes"),
+                      to_string(question.bytes), to_string(question.type), size_of(question.type)));
   question.op = parse_reduce_op(settings.text("op"));
   question.collective = collective_asked(settings);
   question.replicas_may_differ = settings.flag("replicas-may-differ");
@@ -352,6 +355,7 @@ void write_export(const Settings& settings, const Inquiry& inquiry) {
       std::cerr << fmt::format("collbench: {} workers: {}\n", question.workers, warning);
     }
   }
+  for (const auto& need : needs_of(format, table)) std::cerr << "collbench: " << need << '\n';
   const std::string& path = settings.text("output");
   write_output(path.empty() ? "-" : path, [&](std::ostream& out) { out << format.write(table); });
 }

@@ -182,7 +182,11 @@ std::span<const RuleFormat> rule_formats() {
       {"ucc",
        "UCC_TL_UCP_TUNE",
        {"recursive-doubling", "halving-doubling", "double-tree", "ring"},
-       export_ucc},
+       export_ucc,
+       {{"double-tree", "UCC 1.4 or later; earlier ones report an error and choose by themselves"},
+        {"ring",
+         "UCC 1.8 or later, and counts that divide by the ranks; earlier ones report an error and "
+         "choose by themselves"}}},
       {"intel-mpi",
        "I_MPI_ADJUST_ALLREDUCE",
        {"recursive-doubling", "halving-doubling", "tree", "ring"},
@@ -190,6 +194,22 @@ std::span<const RuleFormat> rule_formats() {
       {"json", "every rule as JSON", {}, export_json},
       {"cpp", "C++ header with a lookup function", {}, export_cpp}};
   return formats;
+}
+
+std::vector<std::string> needs_of(const RuleFormat& format, const SelectionTable& table) {
+  std::vector<std::string> sentences;
+  for (const auto& need : format.needs) {
+    const auto is_of_it = [&](const SizeRule& rule) {
+      return parse_algorithm_spec(rule.algorithm).name == need.first;
+    };
+    const bool is_there = std::ranges::any_of(table.scales, [&](const ScaleRules& scale) {
+      return std::ranges::any_of(scale.rules, is_of_it);
+    });
+    if (is_there) {
+      sentences.push_back(fmt::format("rules of {} need {}", need.first, need.second));
+    }
+  }
+  return sentences;
 }
 
 const RuleFormat& find_rule_format(std::string_view name) {

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "heuristics/policies/selection_table.h"
@@ -22,7 +23,12 @@ struct RuleFormat {
   std::vector<std::string> offered;  // algorithms it can name; empty: all
   /// Throws InvalidArgument, naming the rule, for what the format cannot express.
   std::string (*write)(const SelectionTable& table);
+  /// Algorithms that not every version of the library has, and what it must be for them.
+  std::vector<std::pair<std::string, std::string>> needs = {};
 };
+/// What the library must be for these rules, one sentence for each algorithm that not all versions
+/// have.
+std::vector<std::string> needs_of(const RuleFormat& format, const SelectionTable& table);
 /// nccl-tuner, ompi, ucc, intel-mpi, json, cpp.
 std::span<const RuleFormat> rule_formats();
 /// Throws InvalidArgument with a suggestion.

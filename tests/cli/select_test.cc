@@ -200,6 +200,12 @@ TEST_F(SelectTest, WhatIsMissingOrWrongIsSaid) {
   EXPECT_THAT(refused({"-t", "ethernet-100g", "--export", "nccl"}),
               HasSubstr("unknown export 'nccl'"));
   EXPECT_THAT(refused({"-t", "ethernet-100g", "--format", "xml"}), HasSubstr("'xml'"));
+  EXPECT_THAT(refused({"-t", "ethernet-100g", "-b", "2"}),
+              HasSubstr("2 B is less than one f32, of 4 B"));
+  const CommandOutcome ucc =
+      run({"-t", "ethernet-100g", "-W", "8", "--available", "ring", "--export", "ucc"});
+  EXPECT_EQ(ucc.out, "allreduce:0-inf:[8-8]:inf:@ring\n");
+  EXPECT_THAT(ucc.err, HasSubstr("rules of ring need UCC 1.8 or later"));
   EXPECT_THAT(refused({"-t", "ethernet-100g", "--devices", "gpu"}),
               HasSubstr("Did you mean 'gpus'?"));
 }

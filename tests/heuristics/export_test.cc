@@ -124,6 +124,9 @@ TEST(ExportTest, UccAndIntelStringsNameSizesAndTeams) {
             "allreduce:1048576-inf:[8-8]:inf:@ring\n");
   EXPECT_EQ(find_rule_format("intel-mpi").write(table),
             "1:0-4095@8-8;2:4096-1048575@8-8;8:1048576-2147483647@8-8\n");
+  EXPECT_THAT(needs_of(find_rule_format("ucc"), table),
+              testing::ElementsAre(HasSubstr("rules of ring need UCC 1.8 or later")));
+  EXPECT_THAT(needs_of(find_rule_format("intel-mpi"), table), testing::IsEmpty());
 }
 
 TEST(ExportTest, JsonHoldsEveryRule) {
