@@ -17,7 +17,8 @@ namespace {
 constexpr std::string_view library = "nccl";
 
 LibraryQuestion library_question(const Case& point) {
-  LibraryQuestion question{.bytes = point.bytes, .what = {point.type, point.op}};
+  LibraryQuestion question{
+      .bytes = point.bytes, .what = {point.type, point.op}, .in_place = point.in_place};
   std::string kernel = point.algorithm;
   if (kernel.starts_with(library)) kernel.erase(0, std::min(kernel.size(), library.size() + 1));
   if (!kernel.empty()) {

@@ -104,8 +104,10 @@ HeldOut by_schedule(const RowPlace& place, const MeasuredTime& row) {
 }  // namespace
 
 LibraryQuestion library_question(const MeasuredTime& row) {
-  LibraryQuestion question{
-      .bytes = row.bytes, .what = {row.type, row.op}, .gpus_per_process = row.gpus_per_process};
+  LibraryQuestion question{.bytes = row.bytes,
+                           .what = {row.type, row.op},
+                           .in_place = row.in_place,
+                           .gpus_per_process = row.gpus_per_process};
   const auto no_such = [&](const std::string& name) {
     return fmt::format(
         "NCCL has no '{}'; it has ring, tree, nvls, nvls_tree, collnet_direct and "

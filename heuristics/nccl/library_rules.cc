@@ -17,15 +17,19 @@ struct PairsKernel {
   NcclProtocol protocol;
   int channels;
 };
-/// Source: ROCm/rccl 0cbce2a7, tools/msccl-algorithms/allreduce-allpairs-8n-*-op.xml
+/// Source: ROCm/rccl 0cbce2a7, tools/msccl-algorithms/allreduce-allpairs-8n-*.xml
 /// (nchunksperloop 256 and 512, minBytes, maxBytes) and src/misc/msccl/msccl_lifecycle.cc:305-333.
 constexpr PairsKernel pairs_kernels[] = {{65536, 256, NcclProtocol::ll, 4},
                                          {524287, 512, NcclProtocol::ll, 8},
                                          {16777216, 512, NcclProtocol::simple, 8}};
+/// Bytes in place for which there is no file, *-simple.xml and *-simple_2.xml.
+constexpr std::int64_t last_before_gap = 11534336;
+constexpr std::int64_t last_of_gap = 14680064;
 
 std::optional<SettledPlay> between_all_pairs(const NcclInputs& inputs, std::int64_t bytes,
-                                             TypedOp what) {
+                                             TypedOp what, bool in_place) {
   constexpr int ranks = 8;
+  if (in_place && bytes > last_before_gap && bytes <= last_of_gap) return {};
   if (inputs.nodes != 1 || inputs.ranks != ranks || what.op == ReduceOp::avg) return {};
   for (const PairsKernel& kernel : pairs_kernels) {
     if (bytes > kernel.most) continue;
@@ -254,8 +258,9 @@ constexpr RuleRow rules[] = {{"hopper", "efa-v2", regions_of_p5},
 
 bool is_rccl(const NcclInputs& inputs) { return inputs.hardware.gpu.name == "mi300x"; }
 
-std::optional<SettledPlay> settled_play(const NcclInputs& inputs, Bytes bytes, TypedOp what) {
-  if (is_rccl(inputs)) return between_all_pairs(inputs, bytes.count, what);
+std::optional<SettledPlay> settled_play(const NcclInputs& inputs, Bytes bytes, TypedOp what,
+                                        bool in_place) {
+  if (is_rccl(inputs)) return between_all_pairs(inputs, bytes.count, what, in_place);
   const NcclHardware& has = inputs.hardware;
   if (inputs.nodes <= 2 || inputs.ranks != 8 * inputs.nodes) return {};
   for (const RuleRow& rule : rules) {

@@ -20,8 +20,10 @@ struct SettledPlay {
   int channels = 0;  // 0: as many as the library counts for the size
 };
 
-/// None where the costs decide. RCCL's kernels are taken as out of place, on 8 GPUs of one node,
-/// and never average; AWS's regions are of three nodes or more with 8 GPUs each.
-std::optional<SettledPlay> settled_play(const NcclInputs& inputs, Bytes bytes, TypedOp what = {});
+/// None where the costs decide. RCCL's kernels are of 8 GPUs of one node and never average; in
+/// place there is none above 11 MiB and up to 14 MiB. AWS's regions are of three nodes or more with
+/// 8 GPUs each.
+std::optional<SettledPlay> settled_play(const NcclInputs& inputs, Bytes bytes, TypedOp what = {},
+                                        bool in_place = false);
 
 }  // namespace collbench

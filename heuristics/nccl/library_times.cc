@@ -219,7 +219,8 @@ std::vector<LibraryPlay> library_plays(const NcclInputs& inputs, const LibraryQu
           fmt::format("a process drives at least 1 GPU, not {}", question.gpus_per_process));
   const double off = std::exp(interval_of(inputs, question.bytes));
   std::vector<LibraryPlay> plays;
-  for (const NcclTime& tuner : nccl_times(inputs, question.bytes, question.what)) {
+  for (const NcclTime& tuner :
+       nccl_times(inputs, question.bytes, question.what, question.in_place)) {
     if (question.algorithm && tuner.algorithm != *question.algorithm) continue;
     if (question.protocol && tuner.protocol != *question.protocol) continue;
     const Seconds taken{library_us(inputs, question, tuner) * 1e-6};
@@ -232,7 +233,8 @@ LibraryPlay library_choice(const NcclInputs& inputs, const LibraryQuestion& ques
   const std::vector<LibraryPlay> plays = library_plays(inputs, question);
   if (plays.empty()) {
     std::vector<std::string> offered;
-    const LibraryQuestion any{.bytes = question.bytes, .what = question.what};
+    const LibraryQuestion any{
+        .bytes = question.bytes, .what = question.what, .in_place = question.in_place};
     for (const LibraryPlay& play : library_plays(inputs, any)) {
       offered.push_back(to_string(play));
     }

@@ -72,6 +72,7 @@ struct LibraryConstants {
 struct LibraryQuestion {
   Bytes bytes;
   TypedOp what{};
+  bool in_place = false;
   int gpus_per_process = 1;                  // `-g` of nccl-tests
   std::optional<NcclAlgorithm> algorithm{};  // none: what the tuner takes
   std::optional<NcclProtocol> protocol{};

@@ -35,6 +35,18 @@ bool is_collnet(NcclAlgorithm a) {
   return a == NcclAlgorithm::collnet_direct || a == NcclAlgorithm::collnet_chain;
 }
 
+/// Of a communicator: twice those of the graphs, and on several nodes of Hopper and later, where
+/// fewer than 8 graphs carry much each, twice as many again.
+/// Source: NVIDIA NCCL 2.28.9, src/graph/connect.cc, ncclTopoPostset().
+int channels_of(const NcclInputs& inputs) {
+  const NcclGraph& ring = inputs.ring;
+  const int found =
+      inputs.tree.channels > 0 ? std::min(ring.channels, inputs.tree.channels) : ring.channels;
+  const bool again =
+      inputs.compute_capability >= 90 && inputs.nodes > 1 && ring.intra > 45 && found < 8;
+  return (again ? 4 : 2) * found;
+}
+
 class Tuner {
  public:
   Tuner(const NcclInputs& inputs, TypedOp what)
@@ -47,9 +59,7 @@ class Tuner {
               : inputs.compute_capability >= 80 ? 1
                                                 : 0),
         column_(inputs.nodes <= 2 ? static_cast<std::size_t>(inputs.nodes - 1) : 2),
-        channels_(2 * (inputs.tree.channels > 0
-                           ? std::min(inputs.ring.channels, inputs.tree.channels)
-                           : inputs.ring.channels)) {}
+        channels_(channels_of(inputs)) {}
 
   std::optional<NcclTime> time(NcclAlgorithm a, NcclProtocol p, double bytes) const {
     if (!is_enabled(a, p)) return {};
@@ -217,7 +227,7 @@ class Tuner {
   int per_node_;
   std::size_t chip_;
   std::size_t column_;
-  int channels_;  // of the communicator
+  int channels_;
 };
 
 /// What is taken costs nothing, if it is to be had.
@@ -256,7 +266,8 @@ std::optional<NcclProtocol> nccl_file_protocol(std::string_view name) {
   return named<NcclProtocol>(name, nccl_protocol_names);
 }
 
-std::vector<NcclTime> nccl_times(const NcclInputs& inputs, Bytes bytes, TypedOp what) {
+std::vector<NcclTime> nccl_times(const NcclInputs& inputs, Bytes bytes, TypedOp what,
+                                 bool in_place) {
   require(inputs.nodes >= 1 && inputs.ranks >= 2 && inputs.ranks % inputs.nodes == 0,
           fmt::format("{} ranks on {} nodes: NCCL's model needs at least two, and nodes that "
                       "divide them",
@@ -272,7 +283,7 @@ std::vector<NcclTime> nccl_times(const NcclInputs& inputs, Bytes bytes, TypedOp 
       }
     }
   }
-  if (const auto settled = settled_play(inputs, bytes, what)) settle(*settled, times);
+  if (const auto settled = settled_play(inputs, bytes, what, in_place)) settle(*settled, times);
   return times;
 }
 

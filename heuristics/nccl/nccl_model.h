@@ -109,7 +109,8 @@ struct NcclTime {
 /// Those that are not disabled and have kernels for `what`, in the order of the table, and
 /// all-pairs where it is played. Throws InvalidArgument if the inputs have no ring or ranks that do
 /// not fit the nodes.
-std::vector<NcclTime> nccl_times(const NcclInputs& inputs, Bytes bytes, TypedOp what = {});
+std::vector<NcclTime> nccl_times(const NcclInputs& inputs, Bytes bytes, TypedOp what = {},
+                                 bool in_place = false);
 
 /// The graphs that NCCL's search finds on the links of a machine, by the rules that reproduce those
 /// of machines whose dumps or measured bandwidths are known; guessed where the machine does not say

@@ -96,6 +96,21 @@ TEST(LibraryTimesTest, RcclPlaysBetweenAllPairsWhatFillsItsKernelsLoops) {
   EXPECT_EQ(forced.tuner.algorithm, NcclAlgorithm::ring);
 }
 
+// tools/msccl-algorithms of ROCm/rccl: the files of Simple in place end with 11 MiB and begin again
+// behind 14 MiB.
+TEST(LibraryTimesTest, InPlaceRcclsKernelsHaveAGap) {
+  const NcclInputs inputs = inputs_of("mi300x", 8, 1);
+  const auto play = [&](std::int64_t mebibytes, bool in_place) {
+    return to_string(
+        library_choice(inputs, {.bytes = Bytes{mebibytes << 20}, .in_place = in_place}));
+  };
+  for (const int mebibytes : {12, 13, 14}) {
+    EXPECT_EQ(play(mebibytes, false), "all-pairs, Simple");
+    EXPECT_NE(play(mebibytes, true), "all-pairs, Simple") << mebibytes;
+  }
+  for (const int mebibytes : {1, 11, 15, 16}) EXPECT_EQ(play(mebibytes, true), "all-pairs, Simple");
+}
+
 TEST(LibraryTimesTest, LoopsOfRcclsKernelsAreOfElementsAndAveragesHaveNone) {
   const NcclInputs inputs = inputs_of("mi300x", 8, 1);
   const auto play = [&](Bytes bytes, TypedOp what) {

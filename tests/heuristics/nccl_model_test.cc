@@ -176,6 +176,25 @@ TEST(NcclModelTest, SmallVectorsUseFewerChannels) {
   EXPECT_EQ(find(many, NcclAlgorithm::ring, NcclProtocol::simple).channels, 24);
 }
 
+// src/graph/connect.cc: fewer than 16 channels that carry more than 45 GB/s each become twice as
+// many from Hopper on, on several nodes.
+TEST(NcclModelTest, FewFastChannelsOfHopperAreFourForEachGraph) {
+  const auto channels = [](int nodes, int capability, NcclGraph graph) {
+    NcclInputs inputs;
+    inputs.ranks = 8 * nodes;
+    inputs.nodes = nodes;
+    inputs.compute_capability = capability;
+    inputs.ring = inputs.tree = graph;
+    inputs.tree.pattern = 1;
+    return find(nccl_times(inputs, 1_GiB), NcclAlgorithm::ring, NcclProtocol::simple).channels;
+  };
+  EXPECT_EQ(channels(2, 90, {.channels = 6, .intra = 48, .inter = 48}), 24);
+  EXPECT_EQ(channels(2, 90, {.channels = 8, .intra = 48, .inter = 48}), 16);
+  EXPECT_EQ(channels(2, 90, {.channels = 6, .intra = 45, .inter = 45}), 12);
+  EXPECT_EQ(channels(2, 80, {.channels = 6, .intra = 48, .inter = 48}), 12);
+  EXPECT_EQ(channels(1, 90, {.channels = 6, .intra = 48, .inter = 48}), 12);
+}
+
 TEST(NcclModelTest, MachinesWithoutKnownGraphsAreGuessedAndSaySo) {
   const Machine unknown = machine("star:8,400Gbps,1us");
   const NcclInputs inputs = nccl_inputs(unknown, 8, 1);
