@@ -60,7 +60,7 @@ TEST(CudnnEngineTest, SaysWhyItCannotRunWhereThereIsNoGpu) {
   const std::string why = why_no_gpu_math();
   if (why.empty()) GTEST_SKIP() << "there is one";
   try {
-    find_engine("cudnn").make_world(2, no_choice(), "ring", Seconds{60});
+    find_engine("cudnn").make_world(2, no_choice(), "ring", Seconds{20});
     FAIL() << "made";
   } catch (const Unavailable& error) {
     EXPECT_EQ(error.what(), why);
@@ -117,7 +117,7 @@ TEST_P(EveryModelOnGpu, GivesTheLossAndGradientsOfThePlainEngine) {
   const Dataset data = synthetic_dataset(model.input, model.classes, 12, 1, "train");
   const Batch batch{data.images, data.labels};
   const std::vector<double> start = initial_parameters(model, 1);
-  const EngineWorld world = find_engine("cudnn").make_world(1, no_choice(), "ring", Seconds{60});
+  const EngineWorld world = find_engine("cudnn").make_world(1, no_choice(), "ring", Seconds{20});
   world.enter(0);
   const auto gpu = find_engine("cudnn").make_network(model, 12, DataType::f32);
   const auto plain = find_engine("plain").make_network(model, 12, DataType::f64);

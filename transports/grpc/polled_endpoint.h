@@ -3,6 +3,7 @@
 // Derived classes decide how bytes reach the intake: pushed by streams or pulled by calls.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>

@@ -24,6 +24,7 @@
 // timeout, like one that is stopped.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 

@@ -151,7 +151,10 @@ int cuDeviceGet(int* device, int ordinal) {
 int cuDeviceGetPCIBusId(char* id, int length, int device) {
   std::istringstream gpus(setting("STAND_IN_GPUS", ""));
   std::string number = std::to_string(device);
-  for (int i = 0; i <= device && std::getline(gpus, number, ','); ++i) continue;
+  std::string each;
+  for (int i = 0; i <= device && std::getline(gpus, each, ','); ++i) {
+    if (i == device) number = each;
+  }
   std::snprintf(id, static_cast<std::size_t>(length), "0000:%02X:00.0",
                 0x10 + 0x10 * std::stoi(number));
   return success;
