@@ -255,6 +255,16 @@ Complaints check_output(const SourceFile& file) {
                 "libraries return or throw; only cli/ prints");
 }
 
+// std::minmax(a, f()) is a pair of references, of which one ends with the statement; in debug
+// builds what it refers to is often still there.
+Complaints check_references(const SourceFile& file) {
+  static const std::regex pattern(
+      R"(auto \[[^\]]*\] = std::minmax\([^{;]*[(+*-]|auto&+ \w+ = std::(min|max)\([^{;]*[(+*-])");
+  return search(
+      file, code_of(file.text), {"= std::min", "= std::max"}, pattern,
+      "keeps a reference to what ends with the statement: std::minmax({a, b}) has values");
+}
+
 // How the operations of a round as written add up is read in one place, so that no two readers
 // differ; combinators move operations, and two tables show them as they are written.
 Complaints check_rounds(const SourceFile& file) {
@@ -318,7 +328,7 @@ Complaints check_includes(const SourceFile& file) {
   return complaints;
 }
 
-constexpr std::array<Rule, 11> all_rules{{
+constexpr std::array<Rule, 12> all_rules{{
     {"floors", "includes point downwards", check_floors},
     {"subfolders", "includes point downwards within a floor, too", check_subfolders},
     {"machinery", "third-party machinery stays in the sources of its folder", check_machinery},
@@ -329,6 +339,7 @@ constexpr std::array<Rule, 11> all_rules{{
     {"name", "files are named after a concept, in snake_case", check_name},
     {"unfinished", "no unfinished work", check_unfinished},
     {"output", "only cli/ prints", check_output},
+    {"references", "no reference outlives what it is of", check_references},
     {"rounds", "rounds are read through resolve()", check_rounds},
 }};
 

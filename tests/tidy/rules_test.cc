@@ -302,6 +302,19 @@ TEST(OutputTest, CatchesPrintingOutsideTheCommand) {
               IsEmpty());
 }
 
+TEST(ReferencesTest, CatchesThoseThatMinmaxKeepsOfResults) {
+  for (const char* line :
+       {"const auto [a, b] = std::minmax(x, f());", "const auto [a, b] = std::minmax(x + 1, y);",
+        "const auto& least = std::min(x, f());"}) {
+    EXPECT_EQ(complaints("references", "core/a.cc", line).size(), 1U) << line;
+  }
+  for (const char* line :
+       {"const auto [a, b] = std::minmax({x, f()});", "const auto [a, b] = std::minmax(x.from, y);",
+        "const auto least = std::min(x, f());"}) {
+    EXPECT_THAT(complaints("references", "core/a.cc", line), IsEmpty()) << line;
+  }
+}
+
 TEST(CodeOfTest, KeepsLinesAndBlanksOnlyWhatIsNotCode) {
   EXPECT_EQ(code_of("a; // b\nc"), "a;     \nc");
   EXPECT_EQ(code_of("a(\"b\\\"c\") /* d\ne */ f"), "a(      )     \n     f");
