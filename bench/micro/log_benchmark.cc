@@ -1,9 +1,10 @@
 // Logs of jobs: lines of NCCL Inspector per second, by the scanner that is used and by the events
-// of the JSON library, which is the reason for the scanner.
+// of the JSON library, which is the reason for the scanner; entries of Flight Recorder per second.
 #include <string>
 #include <string_view>
 
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 
 #include "bench/logs/json_members.h"
 #include "bench/logs/log_readers.h"
@@ -77,6 +78,30 @@ void inspector_records(benchmark::State& state) {
   state.SetItemsProcessed(1000 * state.iterations());
 }
 BENCHMARK(inspector_records);
+
+/// The whole reader, of a dump of one of 1,000 ranks.
+void flight_recorder_entries(benchmark::State& state) {
+  std::string text = R"({"version":"2.10","pg_config":{"0":{"ranks":"[)";
+  for (int rank = 0; rank < 1000; ++rank) text += fmt::format("{}{}", rank > 0 ? "," : "", rank);
+  text += R"(]"}},"entries":[)";
+  for (int i = 0; i < 1000; ++i) {
+    text += fmt::format(
+        R"({}{{"collective_seq_id":{},"duration_ms":2.1357390880584717,"input_dtypes":["Float"],)"
+        R"("input_sizes":[[6553600]],"is_p2p":false,"op_id":{},"output_dtypes":["Float"],)"
+        R"("output_sizes":[[6553600]],"pg_id":0,"process_group":["0","default_pg"],)"
+        R"("profiling_name":"nccl:all_reduce","record_id":{},"retired":true,"state":"completed",)"
+        R"("time_created_ns":1780000000001189120,"timeout_ms":600000}})",
+        i > 0 ? "," : "", i + 1, i + 1, i);
+  }
+  text += "]}";
+  for (auto _ : state) {
+    JobLog job;
+    read_log(text, "rank_7", job);
+    benchmark::DoNotOptimize(job.records.data());
+  }
+  state.SetItemsProcessed(1000 * state.iterations());
+}
+BENCHMARK(flight_recorder_entries);
 
 }  // namespace
 }  // namespace collbench
