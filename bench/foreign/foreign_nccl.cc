@@ -33,7 +33,7 @@ constexpr double least_digits = 50;  // of the last one, so that rounding is 1 %
 constexpr std::string_view built_without_mpi =
     "so tests that know nothing of each other ran at once, as nccl-tests does where it was built "
     "without MPI=1; each has its own ranks, which are counted";
-constexpr std::string_view at_once =
+constexpr std::string_view mixed_rows =
     "as if several tests wrote at once: their rows are taken as those of one";
 
 class NcclText {
@@ -354,7 +354,7 @@ class NcclText {
       table_.notes.push_back(
           fmt::format("{}: its ranks are there twice, {}", file_, built_without_mpi));
     } else if (order_.alternates()) {
-      table_.notes.push_back(fmt::format("{}: its sizes go back and forth, {}", file_, at_once));
+      table_.notes.push_back(fmt::format("{}: its sizes go back and forth, {}", file_, mixed_rows));
     }
     table_.hosts.insert(table_.hosts.end(), devices_.hosts().begin(), devices_.hosts().end());
     devices_ = {};

@@ -38,7 +38,7 @@ bool is_collnet(NcclAlgorithm a) {
 /// Of a communicator: twice those of the graphs, and on several nodes of Hopper and later, where
 /// fewer than 8 graphs carry much each, twice as many again.
 /// Source: NVIDIA NCCL 2.28.9, src/graph/connect.cc, ncclTopoPostset().
-int channels_of(const NcclInputs& inputs) {
+int communicator_channels(const NcclInputs& inputs) {
   const NcclGraph& ring = inputs.ring;
   const int found =
       inputs.tree.channels > 0 ? std::min(ring.channels, inputs.tree.channels) : ring.channels;
@@ -59,7 +59,7 @@ class Tuner {
               : inputs.compute_capability >= 80 ? 1
                                                 : 0),
         column_(inputs.nodes <= 2 ? static_cast<std::size_t>(inputs.nodes - 1) : 2),
-        channels_(channels_of(inputs)) {}
+        channels_(communicator_channels(inputs)) {}
 
   std::optional<NcclTime> time(NcclAlgorithm a, NcclProtocol p, double bytes) const {
     if (!is_enabled(a, p)) return {};
