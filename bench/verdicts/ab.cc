@@ -152,12 +152,9 @@ class AbRun {
     }
   }
 
-  Comparison conclude() {
-    comparison_.rule = plan_.rule;
-    comparison_.confirm_rounds = plan_.confirm_rounds;
-    comparison_.verdicts = pair_cases(arms_, plan_.rule, Order::in_turn);
+  /// Timed verdicts by what the fresh rounds of the suspects showed.
+  void settle_by_suspects() {
     for (Verdict& verdict : comparison_.verdicts) {
-      judge_losses(verdict, starts_.of(to_json(verdict.point)), comparison_);
       if (verdict.outcome != VerdictOutcome::inconclusive || !verdict.ratio) continue;
       settle(verdict, plan_.rule);
       for (const Suspect& suspect : suspects_) {
@@ -166,6 +163,20 @@ class AbRun {
           accept(verdict, suspect.outcome, plan_.rule);
         }
       }
+    }
+  }
+
+  Comparison conclude() {
+    comparison_.rule = plan_.rule;
+    comparison_.confirm_rounds = plan_.confirm_rounds;
+    comparison_.verdicts = pair_cases(arms_, plan_.rule, Order::in_turn);
+    for (Verdict& verdict : comparison_.verdicts) {
+      judge_losses(verdict, starts_.of(to_json(verdict.point)), comparison_);
+    }
+    if (plan_.confirm_rounds > 0) {
+      settle_by_suspects();
+    } else {
+      decide_at_once(comparison_.verdicts, plan_.rule);
     }
     comparison_.elapsed = rounds_.elapsed();
     comparison_.stopped_by = rounds_.stopped_by();

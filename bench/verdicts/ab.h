@@ -38,7 +38,7 @@ struct AbPlan {
   GateRule rule;
   AbDesign design = AbDesign::fixed;
   int rounds = 10;          // fixed: screening
-  int confirm_rounds = 40;  // fixed: at most, of a suspect
+  int confirm_rounds = 40;  // fixed: at most, of a suspect; 0: screening decides, all at once
   int starts = 2;           // sequential: processes of each side in a round
   bool noise_arm = true;    // compare base with itself: in the fixed design by a third process
   Seconds budget{600};      // begins no round that would end later, those so far being a guide

@@ -111,6 +111,7 @@ bool is_suspect(std::span<const double> base_ns, std::span<const double> head_ns
 
 int rounds_needed(const RatioEstimate& estimate, double threshold) {
   if (std::isinf(estimate.high) || estimate.low <= 0) return 0;
+  if (estimate.low > 1 + threshold || estimate.high < 1 / (1 + threshold)) return 0;
   const double width = std::log(estimate.high) - std::log(estimate.low);
   const double room = std::abs(std::log1p(threshold) - std::abs(std::log(estimate.ratio)));
   if (room <= 0 || width <= 0) return 0;

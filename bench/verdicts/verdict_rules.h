@@ -6,8 +6,9 @@
 // 2): since the shares add up to one, all looks together are wrong no more often than one would be,
 // and more than half is left for the last look, at the cases that are hard to decide. A run with
 // fixed rounds has two stages: a case that looks different after the screening rounds is measured
-// afresh, and only the fresh rounds decide, in a few looks that share `alpha` between them. So
-// neither a lucky round nor effects that vary with a process's memory layout make a verdict.
+// afresh, and only the fresh rounds decide, in a few looks that share `alpha` between them; without
+// fresh rounds, those of screening are decided at once. So with fresh rounds neither a lucky round
+// nor effects that vary with a process's memory layout make a verdict.
 #pragma once
 
 #include <optional>
@@ -48,7 +49,8 @@ bool is_suspect(std::span<const double> base_ns, std::span<const double> head_ns
                 Order order);
 
 /// Rounds per arm after which an interval that shrinks with their root would lie within the
-/// threshold or beyond it; 0 if the ratio is too near the threshold to tell (more than 10,000).
+/// threshold or beyond it; 0 if the ratio is too near the threshold to tell (more than 10,000), or
+/// the interval is beyond it already.
 int rounds_needed(const RatioEstimate& estimate, double threshold);
 
 /// Decides timed cases that have a ratio and no outcome by the ratio alone, Holm over all of them.

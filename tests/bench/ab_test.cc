@@ -4,6 +4,7 @@
 
 #include "tests/bench/verdict_runs.h"
 
+#include "bench/verdicts/verdict_rules.h"
 #include "core/error.h"
 
 namespace collbench {
@@ -60,6 +61,29 @@ TEST(Ab, OnlySuspectsAreMeasuredAfreshAndOnlyTheSlowOnesAreCalledSo) {
     EXPECT_EQ(comparison.verdicts[i].outcome, VerdictOutcome::same) << i;
   EXPECT_THAT(confirmed_workers, testing::Each(2));
   EXPECT_THAT(failures(comparison), testing::ElementsAre(&comparison.verdicts[0]));
+}
+
+TEST(Ab, WithoutFreshRoundsThoseOfScreeningDecide) {
+  SyntheticRuns runs(quiet_runner, 4, 0.8, 1, 3);
+  AbPlan plan = plan_over(runs, 3);
+  plan.rounds = 20;
+  plan.confirm_rounds = 0;
+  const Comparison comparison = run_ab(plan);
+  EXPECT_EQ(comparison.verdicts[0].outcome, VerdictOutcome::slower);
+  EXPECT_FALSE(comparison.verdicts[0].confirmation);
+  for (std::size_t i = 1; i < 4; ++i)
+    EXPECT_EQ(comparison.verdicts[i].outcome, VerdictOutcome::same) << i;
+}
+
+TEST(Ab, NoRoundsAreAdvisedWhereTheIntervalIsBeyondTheThresholdAlready) {
+  RatioEstimate estimate;
+  estimate.base_rounds = estimate.head_rounds = 4;
+  estimate.ratio = 1.3;
+  estimate.low = 1.02;
+  estimate.high = 1.6;
+  EXPECT_GT(rounds_needed(estimate, 0.05), 4);
+  estimate.low = 1.2;
+  EXPECT_EQ(rounds_needed(estimate, 0.05), 0);
 }
 
 TEST(Ab, ASpeedupIsFasterAndFailsNothing) {
