@@ -12,6 +12,7 @@
 #include <boost/math/special_functions/erf.hpp>
 #include <fmt/format.h>
 
+#include "bench/verdicts/statistics_shifts.h"
 #include "core/error.h"
 
 namespace collbench {
@@ -200,24 +201,6 @@ std::size_t interval_rank(double mean, double variance, double tail) {
   return rank < 1 ? 0 : static_cast<std::size_t>(rank);
 }
 
-/// There are as many candidates as pairs of rounds: they are parted where needed, not sorted.
-Shift shift_of(std::vector<double> candidates, std::size_t k) {
-  constexpr double infinite = std::numeric_limits<double>::infinity();
-  const std::size_t n = candidates.size();
-  std::size_t parted = 0;  // what lies before it is smaller; places are asked for in their order
-  const auto in_order = [&](std::size_t place) {
-    const auto at = candidates.begin() + static_cast<std::ptrdiff_t>(place);
-    std::nth_element(candidates.begin() + static_cast<std::ptrdiff_t>(parted), at,
-                     candidates.end());
-    parted = place;
-    return *at;
-  };
-  const double low = k == 0 ? -infinite : in_order(k - 1);
-  const double below = in_order((n - 1) / 2);
-  const double median = std::midpoint(below, in_order(n / 2));
-  return {median, low, k == 0 ? infinite : in_order(n - k)};
-}
-
 }  // namespace
 
 RankTest mann_whitney(std::span<const double> first, std::span<const double> second,
@@ -261,20 +244,14 @@ Shift hodges_lehmann(std::span<const double> first, std::span<const double> seco
   require_values(second);
   const std::size_t n = block_size(first, blocks);
   const std::size_t m = block_size(second, blocks);
-  std::vector<double> differences;
-  differences.reserve(n * m * blocks);
-  for (std::size_t block = 0; block < blocks; ++block) {
-    for (const double b : second.subspan(block * m, m)) {
-      for (const double a : first.subspan(block * n, n)) differences.push_back(b - a);
-    }
-  }
+  const std::size_t count = n * m * blocks;
   const double tail = (1 - confidence) / 2;
-  const auto pairs = static_cast<double>(differences.size());
+  const auto pairs = static_cast<double>(count);
   const auto total = static_cast<double>(n + m);
-  const std::size_t k = differences.size() <= largest_exact_product
+  const std::size_t k = count <= largest_exact_product
                             ? interval_rank(*remembered(n, m, blocks), tail)
                             : interval_rank(pairs / 2, pairs * (total + 1) / 12, tail);
-  return shift_of(std::move(differences), k);
+  return shift_by_differences(first, second, blocks, k);
 }
 
 RankTest wilcoxon(std::span<const double> differences) {
@@ -305,18 +282,12 @@ RankTest wilcoxon(std::span<const double> differences) {
 
 Shift walsh_shift(std::span<const double> differences, double confidence) {
   require_values(differences);
-  std::vector<double> means;
-  for (std::size_t i = 0; i < differences.size(); ++i) {
-    for (std::size_t j = i; j < differences.size(); ++j) {
-      means.push_back((differences[i] + differences[j]) / 2);
-    }
-  }
   const auto n = static_cast<double>(differences.size());
   const double tail = (1 - confidence) / 2;
   const std::size_t k = differences.size() <= largest_exact_pairs
                             ? interval_rank(*remembered(differences.size(), 0), tail)
                             : interval_rank(n * (n + 1) / 4, n * (n + 1) * (2 * n + 1) / 24, tail);
-  return shift_of(std::move(means), k);
+  return shift_by_means(differences, k);
 }
 
 std::vector<double> holm(std::span<const double> p) {

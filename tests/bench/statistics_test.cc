@@ -1,12 +1,14 @@
 // Rank tests and change points against figures of SciPy, and their properties.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "bench/verdicts/statistics_changes.h"
 #include "bench/verdicts/statistics_ranks.h"
+#include "bench/verdicts/statistics_shifts.h"
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/json.h"
@@ -130,6 +132,33 @@ TEST(StatisticsFigures, EnergyAndItsSignificanceAgree) {
     const std::span<const double> all(series);
     EXPECT_NEAR(t_test(all.first(best), all.subspan(best)), figure.at("p"), tolerance);
   }
+}
+
+// Above some millions of pairs the candidates are counted, not listed.
+TEST(Statistics, ShiftsOfManyValuesAreThoseOfTheListOfAllPairs) {
+  RandomEngine random = random_engine(9, "statistics");
+  std::normal_distribution<double> noise(0, 0.3);
+  Values first(2100);
+  Values second(2000);
+  for (double& value : first) value = std::round(noise(random) * 1e3) / 1e3;  // some are equal
+  for (double& value : second) value = noise(random) + 0.01;
+  const auto expect = [](const Shift& shift, Values all, std::size_t k) {
+    std::ranges::sort(all);
+    EXPECT_EQ(shift.estimate, std::midpoint(all[(all.size() - 1) / 2], all[all.size() / 2]));
+    EXPECT_EQ(shift.low, all[k - 1]);
+    EXPECT_EQ(shift.high, all[all.size() - k]);
+  };
+  Values pairs;
+  for (const double b : second) {
+    for (const double a : first) pairs.push_back(b - a);
+  }
+  expect(shift_by_differences(first, second, 1, 12345), pairs, 12345);
+  first.resize(2900, 0.125);
+  pairs.clear();
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    for (std::size_t j = i; j < first.size(); ++j) pairs.push_back((first[i] + first[j]) / 2);
+  }
+  expect(shift_by_means(first, 54321), pairs, 54321);
 }
 
 TEST(Statistics, TheIntervalHoldsTheShiftsThatTheTestDoesNotRefute) {
