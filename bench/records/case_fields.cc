@@ -37,6 +37,10 @@ std::string field_text(const JsonField<Case>& field, const Case& point) {
   return std::visit([&](auto member) { return in_words(point.*member); }, field.member);
 }
 
+std::string field_text(const JsonField<Simulated>& field, const Simulated& simulated) {
+  return std::visit([&](auto member) { return in_words(simulated.*member); }, field.member);
+}
+
 std::span<const JsonField<Case>> case_fields() {
   static const JsonField<Case> fields[] = {
       {"algorithm", &Case::algorithm, "algorithm"},

@@ -15,5 +15,6 @@ std::span<const JsonField<Simulated>> simulated_fields();
 
 /// A value in words: "yes", "1 MiB", "shm".
 std::string field_text(const JsonField<Case>& field, const Case& point);
+std::string field_text(const JsonField<Simulated>& field, const Simulated& simulated);
 
 }  // namespace collbench

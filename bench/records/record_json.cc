@@ -1,5 +1,6 @@
 #include "bench/records/record_json.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <vector>
@@ -226,8 +227,10 @@ Record record_at(const Json& value, std::size_t place) {
 RecordFile records_of_lines(const std::string& text) {
   RecordFile file;
   std::size_t start = 0;
-  // Only what ends in a line end was written whole.
-  for (std::size_t end = 0; (end = text.find('\n', start)) != std::string::npos; start = end + 1) {
+  for (std::size_t end = 0; start < text.size(); start = end + 1) {
+    end = std::min(text.find('\n', start), text.size());
+    // A last line without its end may have been cut short by a kill; what is JSON is whole.
+    if (end == text.size() && try_parse_json<Json>(text.substr(start)).is_discarded()) break;
     const std::string_view line = std::string_view(text).substr(start, end - start);
     const std::size_t number = file.records.size() + (start == 0 ? 1 : 2);
     read_json<Json>(line, fmt::format("{}: line {}", not_records, number), [&](const Json& value) {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/records/record_json.h"
 #include "bench/records/report.h"
 #include "bench/verdicts/compare.h"
 #include "bench/verdicts/verdict.h"
@@ -18,7 +19,9 @@ constexpr double noted_change = 0.05;
 bool differs(const Record& before, const Record& after) {
   const Figures then = figures(before);
   const Figures now = figures(after);
-  if (before.measurement.exact || after.measurement.exact) return then.time_us != now.time_us;
+  if (before.measurement.exact || after.measurement.exact) {
+    return exact_figures_differ(then.time_us, now.time_us);
+  }
   const bool apart = then.latency.interval_low_ns > now.latency.interval_high_ns ||
                      now.latency.interval_low_ns > then.latency.interval_high_ns;
   return apart && std::abs(std::log(now.time_us / then.time_us)) > std::log1p(noted_change);
@@ -29,7 +32,7 @@ bool differs(const Record& before, const Record& after) {
 LastRun::LastRun(RecordFile file, std::string name)
     : file_(std::move(file)), name_(std::move(name)) {
   for (const Record& record : file_.records) {
-    if (figures(record).valid) earlier_[case_name(record.point)] = &record;
+    if (figures(record).valid) earlier_[to_json(record.point)] = &record;
   }
 }
 
@@ -40,7 +43,7 @@ void LastRun::begin(const Environment& environment) {
 }
 
 void LastRun::add(const Record& record, const Figures& shown) {
-  const auto before = earlier_.find(case_name(record.point));
+  const auto before = earlier_.find(to_json(record.point));
   if (before == earlier_.end() || !shown.valid) return;
   ++common_;
   if (!differs(*before->second, record)) return;

@@ -156,13 +156,18 @@ class SequentialRun {
 
   Comparison conclude() {
     comparison_.rule = plan_.rule;
-    comparison_.verdicts = pair_cases(arms_, plan_.rule, Order::in_turn);
+    // The looks have estimated within rounds: all against all, thousands of processes are
+    // gigabytes.
+    comparison_.verdicts = pair_cases(arms_, plan_.rule, std::nullopt);
     for (Verdict& verdict : comparison_.verdicts) {
-      if (verdict.outcome != VerdictOutcome::inconclusive || !verdict.ratio) continue;
+      if (verdict.outcome != VerdictOutcome::inconclusive) continue;
       const auto found =
           std::find_if(cases_.begin(), cases_.end(),
                        [key = to_json(verdict.point)](const auto& one) { return one.key == key; });
-      if (found == cases_.end()) continue;
+      if (found == cases_.end()) {
+        verdict.reason = "the first round did not time it on both sides";
+        continue;
+      }
       verdict.ratio = found->estimate;
       verdict.noise = noise_of(*found);
       set_levels(verdict);

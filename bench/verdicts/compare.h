@@ -53,8 +53,11 @@ void set_levels(Verdict& verdict);
 
 /// A verdict per case with all estimates. What needs no statistics has its outcome; timed cases
 /// with rounds on both sides are `inconclusive` until a rule of bench/verdicts/verdict_rules.h
-/// decides.
-std::vector<Verdict> pair_cases(const Arms& arms, const GateRule& rule, Order order);
+/// decides. Without an order these have no estimates: whoever has made them already sets them.
+std::vector<Verdict> pair_cases(const Arms& arms, const GateRule& rule, std::optional<Order> order);
+
+/// Whether two exact figures differ by more than sums in another order do.
+bool exact_figures_differ(double one, double other);
 
 /// What differs between the machines of two environments, so that their times may not be compared:
 /// "cpu: 'A' is not 'B'". Empty if nothing does.

@@ -208,6 +208,46 @@ TEST(CompareTimed, AnotherMachineGivesNoVerdictUnlessTold) {
             VerdictOutcome::slower);
 }
 
+TEST(Compare, CasesOfOneNameAreToldApart) {
+  RecordFile file = file_of({timed(2, 1000, "a"), timed(2, 2000, "a")});
+  file.records[1].point.buffers = Buffers::cold;
+  const Comparison comparison = compare_files(file, file, {}, false);
+  ASSERT_EQ(comparison.verdicts.size(), 2u);
+  EXPECT_EQ(comparison.verdicts[0].name, "ring/shm/workers:2/1024/f32/sum/buffers:produced");
+  EXPECT_EQ(comparison.verdicts[1].name, "ring/shm/workers:2/1024/f32/sum/buffers:cold");
+  Record fluid = simulated("ring", 1, 1);
+  fluid.point.simulated.engine = "fluid";
+  const Comparison engines =
+      compare_files(file_of({fluid}), file_of({simulated("ring", 1, 1)}), {}, false);
+  EXPECT_THAT(engines.verdicts[0].name, testing::EndsWith("/engine:fluid"));
+  EXPECT_THAT(engines.verdicts[1].name, testing::EndsWith("/engine:auto"));
+}
+
+/// The warnings of a comparison of rounds that began in these seconds.
+std::string turn_warning(const std::vector<int>& base, const std::vector<int>& head) {
+  const auto rounds = [](const std::vector<int>& seconds) {
+    RecordFile file = file_of({});
+    for (const int second : seconds) {
+      file.records.push_back(timed(2, 10'000 + 7 * std::ssize(file.records),
+                                   "2026-11-21T10:00:" + std::to_string(second)));
+    }
+    return file;
+  };
+  const auto warnings = compare_files(rounds(base), rounds(head), {}, false).warnings;
+  return warnings.empty() ? "" : warnings.back();
+}
+
+TEST(CompareTimed, OnlyRoundsThatFollowEachOtherAreInTurn) {
+  const std::vector<int> base = {10, 12, 14, 16, 18, 20, 22, 24};
+  EXPECT_EQ(turn_warning(base, {11, 13, 15, 17, 19, 21, 23, 25}), "");
+  EXPECT_EQ(turn_warning(base, base), "") << "seconds do not tell";
+  EXPECT_EQ(turn_warning(std::vector<int>(8, 10), std::vector<int>(8, 10)), "");
+  EXPECT_THAT(turn_warning(base, {23, 26, 27, 28, 29, 30, 31, 32}),
+              HasSubstr("one after the other"));
+  EXPECT_THAT(turn_warning({10, 11, 12, 13, 40, 41, 42, 43}, {20, 21, 22, 23, 24, 25, 26, 27}),
+              HasSubstr("one after the other"));
+}
+
 std::string unsoundness(const RecordFile& file) {
   return refusal([&] { require_sound(file, "f.json"); });
 }
@@ -269,6 +309,9 @@ TEST(CompareRefuses, OtherUnitsAndWhatIsNoNumberByPlace) {
   EXPECT_THAT(unreadable(first + with(good, "[5,6,7]", "[5,null,7]") + "\n"),
               HasSubstr("record 2 {"));
   EXPECT_EQ(unreadable(first + good.substr(0, 50)), "") << "cut short by a kill";
+  EXPECT_EQ(records_from_json(first + good.substr(0, 50)).records.size(), 1u);
+  EXPECT_EQ(records_from_json(first + good).records.size(), 2u) << "only its line end is missing";
+  EXPECT_EQ(records_from_json(environment_line({{"host", "one"}})).environment.at("host"), "one");
 }
 
 TEST(Outcomes, HaveNamesThatAreReadBack) {

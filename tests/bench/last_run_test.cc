@@ -59,6 +59,12 @@ TEST(LastRunTest, SaysNothingWithoutCommonCasesAndRefusesAnotherMachine) {
                                          HasSubstr("cpu: 'another' is not"))));
 }
 
+TEST(LastRunTest, OtherBuffersAreAnotherCase) {
+  RecordFile cold = ring_of(9000);
+  for (Record& record : cold.records) record.point.buffers = Buffers::cold;
+  EXPECT_THAT(lines_of(ring_of(1000), cold), IsEmpty());
+}
+
 TEST(LastRunTest, ExactTimesAreEqualOrNot) {
   const auto simulated = [](double us, const char* cpu) {
     RecordFile file = ring_of(1000);
@@ -69,6 +75,8 @@ TEST(LastRunTest, ExactTimesAreEqualOrNot) {
     return file;
   };
   EXPECT_THAT(lines_of(simulated(10, "a"), simulated(10, "b")),
+              ElementsAre(HasSubstr("1 of 1 cases equal")));
+  EXPECT_THAT(lines_of(simulated(10, "a"), simulated(10 * (1 + 1e-13), "b")),
               ElementsAre(HasSubstr("1 of 1 cases equal")));
   EXPECT_THAT(lines_of(simulated(10, "a"), simulated(10.01, "b")),
               ElementsAre(HasSubstr("0 of 1 cases equal"),
