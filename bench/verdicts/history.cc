@@ -49,6 +49,13 @@ std::optional<StoredPoint> point_of(const Verdict& verdict) {
   return point;
 }
 
+/// What was measured: a revision of collbench, or with `ab --read` a command, on one line.
+std::string version_measured(const Environment& environment) {
+  std::string text = value_of(environment, "git_revision", value_of(environment, "command"));
+  std::ranges::replace(text, '\n', ' ');
+  return text;
+}
+
 /// Runs what asks the database; its errors become ours.
 template <typename Action>
 auto guarded(const std::string& path, Action action) {
@@ -194,8 +201,8 @@ HistoryJob History::add(const Comparison& comparison, const std::string& when) {
   require(!points.empty(), "no case was measured on both sides: nothing to add to a history");
   HistoryJob job;
   job.when = when;
-  job.revision = value_of(comparison.head, "git_revision");
-  job.reference = value_of(comparison.base, "git_revision");
+  job.revision = version_measured(comparison.head);
+  job.reference = version_measured(comparison.base);
   job.machine = value_of(comparison.head, "host") + ", " + value_of(comparison.head, "cpu");
   job.cases = static_cast<int>(points.size());
   for (const HistoryJob& known : jobs()) {

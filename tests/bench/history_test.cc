@@ -95,6 +95,19 @@ TEST_F(HistoryTest, PruningKeepsTheLatestJobs) {
   EXPECT_THAT(history.cases(), testing::IsEmpty()) << "points go with their jobs";
 }
 
+TEST_F(HistoryTest, OfOtherProgramsTheReferenceIsTheCommand) {
+  History history(path_, History::Use::change_or_make);
+  Comparison commands = job("abc", 1.0);
+  commands.base = {{"command", "./old\n-x"}};
+  commands.head = {{"command", "./new"}, {"host", "h"}, {"cpu", "c"}};
+  const HistoryJob added = history.add(commands, "2026-11-01T00:00:00Z");
+  EXPECT_EQ(added.reference, "./old -x");
+  EXPECT_EQ(added.revision, "./new");
+  commands.base["command"] = "./older";
+  EXPECT_THAT(refusal([&] { history.add(commands, "2026-11-02T00:00:00Z"); }),
+              testing::HasSubstr("is pinned to reference ./old -x, not ./older"));
+}
+
 TEST_F(HistoryTest, AnotherReferenceAndAnEmptyComparisonAreRefusedWhole) {
   History history(path_, History::Use::change_or_make);
   history.add(job("a", 1), day(1));
