@@ -101,6 +101,10 @@ GateRule gate_rule_of(const Settings& settings) {
 
 int show_comparison(Comparison comparison, const Settings& settings) {
   if (settings.given("title")) comparison.title = settings.text("title");
+  const bool is_empty = compares_nothing(comparison);
+  if (is_empty) {
+    comparison.warnings.emplace_back("no case was measured on both sides: nothing was compared");
+  }
   const Outputs outputs = named_outputs(settings, report_format_names());
   if (!settings.flag("quiet") && outputs.console.empty()) {
     const bool colour = use_colour(settings.text("color"), STDOUT_FILENO);
@@ -122,7 +126,11 @@ int show_comparison(Comparison comparison, const Settings& settings) {
   }
   if (count(comparison, VerdictOutcome::wrong) > 0) return exit_wrong_result;
   if (!stop_signal_name().empty()) return interrupt_exit_code();
-  return failing.empty() ? exit_ok : exit_gate_failed;
+  if (!failing.empty()) return exit_gate_failed;
+  if (is_empty) {
+    std::cerr << "collbench: nothing was compared: no case was measured on both sides\n";
+  }
+  return is_empty ? exit_undecided : exit_ok;
 }
 
 }  // namespace collbench

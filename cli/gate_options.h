@@ -21,8 +21,8 @@ bool under_github_actions();
 
 /// Writes the files, the table to standard output unless another format goes there, what fails to
 /// standard error and, under GitHub Actions, annotations and the step summary. --title replaces the
-/// title. Returns the exit code: 3 for a wrong result, else 1 for a failed gate, else 130 or 143 if
-/// a signal came, else 0.
+/// title. Returns the exit code: 3 for a wrong result, else 130 or 143 if a signal came, else 1 for
+/// a failed gate, else 6 if no case was measured on both sides, else 0.
 int show_comparison(Comparison comparison, const Settings& settings);
 
 }  // namespace collbench

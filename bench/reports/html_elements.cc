@@ -1,18 +1,22 @@
 #include "bench/reports/html_elements.h"
 
 #include <ostream>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <pugixml.hpp>
 
 #include "bench/reports/html_report.h"
+#include "bench/reports/text.h"
 
 namespace collbench {
 
 void write_elements(std::ostream& out, const pugi::xml_document& document) {
   constexpr unsigned form =
       pugi::format_raw | pugi::format_no_empty_element_tags | pugi::format_skip_control_chars;
-  document.print(out, "", form, pugi::encoding_utf8);
+  std::ostringstream text;
+  document.print(text, "", form, pugi::encoding_utf8);
+  out << with_whole_characters(text.str());
 }
 
 pugi::xml_node add_element(pugi::xml_node parent, const char* name, const std::string& text,

@@ -1,6 +1,7 @@
 // JUnit's XML: what Jenkins' schema knows, and nothing else.
 #include <algorithm>
 #include <ostream>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <pugixml.hpp>
@@ -22,6 +23,12 @@ struct JunitCase {
   std::string type;
   std::string message;
 };
+
+/// Of another benchmark's case the back end is not known.
+std::string junit_group(const Case& point) {
+  const std::string backend = backend_text(point);
+  return backend.empty() ? "collbench" : "collbench." + backend;
+}
 
 /// XML has no control characters, not even as entities.
 std::string without_controls(std::string text) {
@@ -68,8 +75,9 @@ void write_suite(std::ostream& out, const std::string& title, const std::vector<
     if (one.result != "skipped") set(result, "type", one.type);
     set(result, "message", one.message);
   }
-  document.save(out, "", pugi::format_indent, pugi::encoding_utf8);
-  out << std::flush;
+  std::ostringstream text;
+  document.save(text, "", pugi::format_indent, pugi::encoding_utf8);
+  out << with_whole_characters(text.str()) << std::flush;
 }
 
 class JunitReporter final : public Reporter {
@@ -78,7 +86,7 @@ class JunitReporter final : public Reporter {
   void record(const Record& record) override {
     const Figures shown = figures(record);
     JunitCase& one = cases_.emplace_back();
-    one.group = "collbench." + backend_text(record.point);
+    one.group = junit_group(record.point);
     one.name = case_name(record.point);
     one.seconds = shown.valid ? shown.time_us * 1e-6 : 0;
     if (!record.skipped.empty()) {
@@ -105,7 +113,7 @@ class JunitReporter final : public Reporter {
 
 JunitCase case_of(const Verdict& verdict, const GateRule& rule) {
   JunitCase one;
-  one.group = "collbench." + backend_text(verdict.point);
+  one.group = junit_group(verdict.point);
   one.name = verdict.name;
   one.seconds = verdict.head ? verdict.head->typical_ns * 1e-9 : 0;
   one.type = std::string(to_string(verdict.outcome));
@@ -129,6 +137,11 @@ ReportFormat junit_format() {
             std::vector<JunitCase> cases;
             for (const Verdict& verdict : comparison.verdicts) {
               cases.push_back(case_of(verdict, comparison.rule));
+            }
+            // Of no tests at all, readers say that all passed.
+            if (compares_nothing(comparison)) {
+              cases.push_back({"collbench", "the comparison", 0, "error", "empty",
+                               "no case was measured on both sides"});
             }
             write_suite(out, comparison.title, cases);
           }};

@@ -14,7 +14,39 @@ std::string padding(std::string_view text, std::size_t width) {
   return std::string(width > taken ? width - taken : 0, ' ');
 }
 
+/// The bytes of the UTF-8 character that a text begins with; 0 if it begins with none, or with one
+/// that XML refuses.
+std::size_t character_bytes(std::string_view text) {
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  if (first < 0xC2 || first > 0xF4) return 0;
+  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  unsigned code = first & (0xFFU >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0U) != 0x80U) return 0;
+    code = code << 6U | (byte(i) & 0x3FU);
+  }
+  constexpr unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
+  const bool is_surrogate = code >= 0xD800 && code < 0xE000;
+  const bool is_none = code == 0xFFFE || code == 0xFFFF || code > 0x10FFFF;
+  return code < least[length] || is_surrogate || is_none ? 0 : length;
+}
+
 }  // namespace
+
+std::string with_whole_characters(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t bytes = character_bytes(text.substr(at));
+    out += bytes > 0 ? text.substr(at, bytes) : std::string_view("\uFFFD");
+    at += std::max<std::size_t>(bytes, 1);
+  }
+  return out;
+}
 
 std::size_t characters(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {

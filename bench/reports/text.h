@@ -30,6 +30,9 @@ std::vector<std::string> aligned_lines(const std::vector<std::vector<std::string
 /// cell.
 std::string escaped_for_markdown(std::string_view text);
 
+/// Each byte that is not of UTF-8, or of U+FFFE or U+FFFF, which XML refuses too, as U+FFFD.
+std::string with_whole_characters(std::string_view text);
+
 /// Cuts Markdown to `most_bytes` at the end of a line and adds a note that says where the rest is.
 std::string fitted_markdown(std::string text, std::size_t most_bytes);
 

@@ -12,13 +12,16 @@ namespace {
 
 constexpr std::size_t most_worst = 10;
 
-/// The mark of the whole: a gate that passes while cases are open is no green one.
+/// The mark of the whole: a gate that passes while cases are open, or could not be compared, is no
+/// green one.
 std::string gate_text(const Comparison& comparison) {
   const std::size_t failed = failures(comparison).size();
   if (failed > 0) {
     return fmt::format("❌ **{} {}.**", failed, failed == 1 ? "case fails" : "cases fail");
   }
-  const int open = count(comparison, VerdictOutcome::inconclusive);
+  if (compares_nothing(comparison)) return "🟣 **Nothing was compared.**";
+  const int open = count(comparison, VerdictOutcome::inconclusive) +
+                   count(comparison, VerdictOutcome::env_mismatch);
   return open > 0 ? fmt::format("🟣 **No case fails, {} undecided.**", open)
                   : "✅ **No case fails.**";
 }

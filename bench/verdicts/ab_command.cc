@@ -36,6 +36,12 @@ std::string end_of(const std::string& path) {
   return text.empty() ? std::string() : ":\n" + printable(text);
 }
 
+/// At least 1, for a ratio needs times above zero, and at most what a record holds.
+std::int64_t whole_ns(double ns) {
+  constexpr double most = 9e18;
+  return std::llround(std::clamp(ns, 1.0, most));
+}
+
 /// Records have whole nanoseconds: below `finest_ns` a sample is of a thousand calls, or a million.
 int calls_for(const std::vector<double>& ns) {
   const double least = *std::min_element(ns.begin(), ns.end());
@@ -75,7 +81,7 @@ RecordFile AbCommandRunner::records_of(const std::vector<NamedTimes>& cases,
     record.started = now_utc();
     record.measurement.played = fmt::format("process {}", processes_);
     for (const double ns : one.ns) {
-      record.measurement.latency_ns.push_back(std::llround(ns * calls));
+      record.measurement.latency_ns.push_back(whole_ns(ns * calls));
     }
   }
   return file;

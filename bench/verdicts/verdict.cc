@@ -53,6 +53,12 @@ int count(const Comparison& comparison, VerdictOutcome outcome) {
                     [&](const Verdict& verdict) { return verdict.outcome == outcome; }));
 }
 
+bool compares_nothing(const Comparison& comparison) {
+  return std::ranges::none_of(comparison.verdicts, [](const Verdict& verdict) {
+    return (verdict.base && verdict.head) || verdict.outcome == VerdictOutcome::wrong;
+  });
+}
+
 bool fails(const Verdict& verdict, const GateRule& rule) {
   if (verdict.exact && rule.fail_on_exact && !verdict.changes.empty()) return true;
   return std::find(rule.fail_on.begin(), rule.fail_on.end(), verdict.outcome) != rule.fail_on.end();

@@ -125,6 +125,9 @@ double threshold_of(const GateRule& rule, const Case& point);
 /// All verdicts, the worst outcome first and the largest ratio first among equals.
 std::vector<const Verdict*> worst_first(const Comparison& comparison);
 
+/// Whether no case has figures of both sides: a file that ends before its first record, a back end
+/// that is gone. A gate that passes then says nothing.
+bool compares_nothing(const Comparison& comparison);
 /// How many verdicts have an outcome.
 int count(const Comparison& comparison, VerdictOutcome outcome);
 /// Whether a verdict fails the gate.

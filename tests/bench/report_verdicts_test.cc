@@ -69,6 +69,22 @@ TEST(VerdictMarkdownTest, AGateThatPassesWithOpenCasesHasAMarkOfItsOwn) {
   EXPECT_THAT(text, Not(HasSubstr("✅")));
 }
 
+TEST(VerdictMarkdownTest, WhatWasNotComparedHasNoGreenMark) {
+  const std::string other =
+      comment_of(scripted_comparison({scripted_verdict("a", VerdictOutcome::env_mismatch, 1.99)}));
+  EXPECT_THAT(other, HasSubstr("🟣 **No case fails, 1 undecided.**"));
+  Verdict added = scripted_verdict("a", VerdictOutcome::added, 1);
+  added.base.reset();
+  added.ratio.reset();
+  for (const Comparison& nothing : {scripted_comparison({}), scripted_comparison({added})}) {
+    EXPECT_TRUE(compares_nothing(nothing));
+    EXPECT_THAT(comment_of(nothing), AllOf(HasSubstr("Nothing was compared"), Not(HasSubstr("✅"))));
+    std::ostringstream junit;
+    write_as("junit", junit, nothing);
+    EXPECT_THAT(junit.str(), HasSubstr("errors=\"1\""));
+  }
+}
+
 TEST(VerdictTableTest, InconclusiveHasAColourOfItsOwn) {
   std::set<std::string> colours;
   for (const VerdictOutcome outcome :
@@ -170,6 +186,18 @@ TEST(VerdictJunitTest, CharactersThatXmlCannotHoldAreBlanks) {
   write_as("junit", out, comparison);
   EXPECT_THAT(out.str(), HasSubstr("lost  [31m &lt;rank"));
   EXPECT_THAT(out.str(), HasSubstr("3 of 8"));
+}
+
+TEST(VerdictJunitTest, WhatIsNotUtf8OrNoCharacterOfXmlIsReplaced) {
+  Comparison comparison =
+      scripted_comparison({scripted_verdict("gr\xf6\xdf"
+                                            "e \xef\xbf\xbe \xed\xa0\x80 ö",
+                                            VerdictOutcome::slower, 1.2)});
+  comparison.verdicts.front().point.backend = "";
+  std::ostringstream out;
+  write_as("junit", out, comparison);
+  EXPECT_THAT(out.str(), HasSubstr("gr\uFFFD\uFFFDe \uFFFD\uFFFD\uFFFD \uFFFD\uFFFD\uFFFD ö"));
+  EXPECT_THAT(out.str(), HasSubstr("classname=\"collbench\""));
 }
 
 TEST(ReportFormatTest, EachShowsRecordsOrIsThePage) {

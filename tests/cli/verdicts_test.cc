@@ -117,6 +117,19 @@ TEST_F(VerdictsTest, StandardOutputCarriesOneFormatOnly) {
   }
 }
 
+TEST_F(VerdictsTest, AComparisonOfNothingDoesNotPass) {
+  ASSERT_EQ(simulate("star:8,10Gbps,50us", "a.json").code, 0);
+  folder_.write("empty.jsonl", "{\"schema_version\": 1, \"environment\": {}}\n");
+  for (const char* head : {"empty.jsonl", "a.json"}) {
+    const CommandOutcome outcome =
+        invoke(folder_, {"compare", "empty.jsonl", head, "--fail-on", "none"});
+    EXPECT_EQ(outcome.code, 6) << head;
+    EXPECT_THAT(outcome.out, HasSubstr("warning: no case was measured on both sides"));
+    EXPECT_THAT(outcome.err, HasSubstr("nothing was compared"));
+  }
+  EXPECT_EQ(invoke(folder_, {"compare", "a.json", "empty.jsonl"}).code, 1) << "all are missing";
+}
+
 TEST_F(VerdictsTest, AThresholdForWhatTheCommandsDoNotPrintIsRefused) {
   const auto refused = [&](const std::string& format, const std::string& filter) {
     return invoke(folder_, {"ab", "--base", "true", "--head", "true", "--read", format,
@@ -224,6 +237,22 @@ TEST_F(VerdictsTest, AnyTwoCommandsAreComparedByWhatTheyPrintOrWrite) {
   const CommandOutcome other = compare("T=50; " + base, "printf 'case,t,u\\nbig,2,s\\n'");
   EXPECT_EQ(other.code, 1) << other.err;
   EXPECT_THAT(other.err, HasSubstr("small: missing: head does not have it"));
+}
+
+TEST_F(VerdictsTest, ATimeThatRoundsToNothingSpoilsNoOtherCase) {
+  const auto sides = [](const char* times) {
+    return std::string("printf 'n,s,u\\nk,%s,ns\\nj,5,us\\n' ") + times;
+  };
+  const CommandOutcome faster =
+      invoke(folder_, {"ab", "--base", sides("1200"), "--head", sides("0.2"), "--read", "csv:n,s,u",
+                       "--budget", "20s"});
+  EXPECT_EQ(faster.code, 0) << faster.err;
+  EXPECT_THAT(faster.out, AllOf(ContainsRegex("k .*faster"), ContainsRegex("j .*same")));
+  const CommandOutcome slower =
+      invoke(folder_, {"ab", "--base", sides("0.0004"), "--head", sides("9e13"), "--read",
+                       "csv:n,s,u", "--budget", "20s"});
+  EXPECT_EQ(slower.code, 1) << slower.err;
+  EXPECT_THAT(slower.err, HasSubstr("k: slower"));
 }
 
 TEST_F(VerdictsTest, ACommandThatCannotBeComparedIsNamedWithItsLastWords) {
