@@ -19,6 +19,7 @@
 #include "bench/reports/replay.h"
 #include "bench/reports/report_verdicts.h"
 #include "bench/reports/text.h"
+#include "bench/verdicts/compare.h"
 #include "bench/verdicts/history.h"
 #include "bench/verdicts/verdict_json.h"
 #include "cli/declare.h"
@@ -92,6 +93,21 @@ struct ReportInputs : HtmlReport {
     Environment all;
     for (const ReportSource& source : sources) add_environment(source.file.environment, all);
     return all;
+  }
+
+  /// In what the machines differ that measured records are from; empty if they do not. Tables of
+  /// other benchmarks do not say where they are from.
+  std::string machines_differ() const {
+    const Environment* first = nullptr;
+    for (const auto& [name, file] : sources) {
+      const bool measured = std::ranges::any_of(
+          file.records, [](const Record& one) { return !one.measurement.exact; });
+      if (!measured || !file.environment.contains("host")) continue;
+      if (first == nullptr) first = &file.environment;
+      const auto mismatches = machine_mismatches(*first, file.environment);
+      if (!mismatches.empty()) return mismatches.front();
+    }
+    return "";
   }
 };
 
@@ -205,6 +221,7 @@ void write_page(std::ostream& out, const ReportInputs& inputs) {
 void write_records(const ReportFormat& format, std::ostream& out, const ReportInputs& inputs,
                    FormatOptions options) {
   options.sampling = sampling_of(inputs);
+  options.machines_differ = inputs.machines_differ();
   std::ostringstream text;
   const std::unique_ptr<Reporter> reporter = format.records(text, options);
   show_records({reporter.get()}, inputs.environment(), inputs.records());
@@ -242,6 +259,9 @@ void write_reports(const Outputs& outputs, const ReportInputs& inputs) {
 /// system, whose figures say little else.
 void warn_of_tables(const ReportInputs& inputs) {
   for (const std::string& note : inputs.left_out) std::cerr << "note: " << note << '\n';
+  if (const std::string what = inputs.machines_differ(); !what.empty()) {
+    std::cerr << "note: records of different machines: " << what << '\n';
+  }
   for (const Diagnosis& each : inputs.diagnoses) {
     if (needs_hint(each)) std::cerr << "note: " << diagnosis_hint(each) << '\n';
   }

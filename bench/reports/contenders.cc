@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "algorithms/registry.h"
+#include "bench/records/report.h"
 #include "bench/reports/columns.h"
 #include "transports/world/backend.h"
 
@@ -44,6 +47,61 @@ std::string contender_name(const Case& point, bool with_backend) {
   }
   return point.algorithm + "@" + backend_text(point);
 }
+
+std::string contest_setting(Case point) {
+  point.algorithm = point.backend = "any";
+  point.transport = point.devices = "";
+  point.isolate = point.private_buffers = false;
+  point.bytes = {0};
+  return fmt::format("{}/{}", case_name(point), to_string(point.buffers));
+}
+
+SettingNames::SettingNames(const std::vector<Case>& all) {
+  if (all.empty()) return;
+  const auto first = words(all.front());
+  for (const Case& point : all) {
+    const auto own = words(point);
+    for (std::size_t i = 0; i < choices; ++i) differs_[i] = differs_[i] || own[i] != first[i];
+  }
+}
+
+std::array<std::string, SettingNames::choices> SettingNames::words(const Case& point) {
+  const Simulated& simulated = point.simulated;
+  const auto or_none = [](const std::string& value, const char* what) {
+    return value.empty() ? fmt::format("no {}", what) : fmt::format("{} {}", what, value);
+  };
+  std::string collective(to_string(point.collective));
+  if (has_root(point.collective)) collective += fmt::format(" of rank {}", point.root);
+  return {fmt::format("{} workers", point.workers),
+          point.in_place ? "in place" : "out of place",
+          std::string(to_string(point.type)),
+          is_real(point) ? "real" : simulated.topology,
+          std::string(to_string(point.op)),
+          collective,
+          or_none(point.groups, "groups"),
+          or_none(point.counts, "counts"),
+          fmt::format("{} buffers", to_string(point.buffers)),
+          point.checksum ? "with checksums" : "without checksums",
+          or_none(point.inject, "faults"),
+          fmt::format("{}, {} mapping, {} protocol", simulated.posting, simulated.mapping,
+                      simulated.protocol),
+          or_none(simulated.stragglers, "stragglers"),
+          or_none(simulated.slow_hosts, "slow hosts"),
+          fmt::format("jitter {} (seed {})", to_string(simulated.jitter), simulated.seed),
+          simulated.equal_chunks ? "equal chunks" : "chunks of whole elements"};
+}
+
+std::string SettingNames::text_from(std::size_t first, const Case& point) const {
+  const auto own = words(point);
+  std::string text;
+  for (std::size_t i = first; i < choices; ++i) {
+    if (differs_[i]) text += ", " + own[i];
+  }
+  return text;
+}
+
+std::string SettingNames::text(const Case& point) const { return text_from(0, point); }
+std::string SettingNames::beside_title(const Case& point) const { return text_from(titled, point); }
 
 std::string_view chart_colour(std::size_t place) { return bright[place % chart_colours]; }
 

@@ -33,6 +33,8 @@ struct FormatOptions {
   bool raw_samples = false;  // CSV has a row per sample
   /// The run before this one, compared beneath a table; null for none.
   std::shared_ptr<LastRun> last_run = nullptr;
+  /// In what the machines of measured records differ, "cpu: 'A' is not 'B'"; empty: they are one.
+  std::string machines_differ = "";
 };
 
 struct ReportFormat {

@@ -25,6 +25,8 @@ auto distinct(const std::vector<Case>& cases, Get get) {
   return values;
 }
 
+bool is_simulated_case(const Case& point) { return !point.simulated.topology.empty(); }
+
 std::string backend_meaning(const Case& point) {
   const Backend* const row = backend_named(point.backend);
   if (row == nullptr) return "";
@@ -87,10 +89,11 @@ std::vector<std::string> run_heading(const Environment& environment,
                                      const std::vector<Case>& cases) {
   const auto backends = distinct(cases, backend_text);
   const auto workers = distinct(cases, [](const Case& c) { return c.workers; });
-  if (!cases.front().simulated.topology.empty()) return simulated_heading(environment, cases);
+  const auto first_real = std::ranges::find_if_not(cases, is_simulated_case);
+  if (first_real == cases.end()) return simulated_heading(environment, cases);
   std::string backend = fmt::format("{}", fmt::join(backends, ","));
   if (backends.size() == 1) backend += backend_meaning(cases.front());
-  const Case& first = cases.front();
+  const Case& first = *first_real;
   const std::string source = first.statistic.empty() ? "" : value_of(environment, "source", "");
   std::vector<std::string> lines;
   lines.push_back(
@@ -111,7 +114,10 @@ std::vector<std::string> run_heading(const Environment& environment,
   lines.push_back(fmt::format("host {}: {} x {}, load {}", value_of(environment, "host"), cores,
                               value_of(environment, "cpu"),
                               first_word(value_of(environment, "load"))));
-  const int most = *std::max_element(workers.begin(), workers.end());
+  int most = 0;
+  for (const Case& point : cases) {
+    if (!is_simulated_case(point)) most = std::max(most, point.workers);
+  }
   if (most > small_integer_in(cores, 1).value_or(most)) {
     lines.push_back(fmt::format(
         "note: {} workers on {} cores take turns: times include scheduling, not only transfer",
@@ -124,6 +130,7 @@ std::vector<std::string> run_heading(const Environment& environment,
 
 void NotedTable::begin(const Environment& environment, const std::vector<Case>& cases) {
   if (last_run_) last_run_->begin(environment);
+  only_simulated_ = std::ranges::all_of(cases, is_simulated_case);
   columns_ = table_columns(style_.columns, cases, style_.unicode);
   print_heading(style_.quiet ? std::vector<std::string>() : run_heading(environment, cases));
 }
@@ -161,7 +168,7 @@ void NotedTable::count(const Row& row) {
   const Measurement& measured = record.measurement;
   standings_.add(record, row.figures);
   if (last_run_) last_run_->add(record, row.figures);
-  if (measured.exact) ++exact_;
+  if (measured.exact && row.figures.valid) ++exact_;
   stated_ = stated_ || !record.point.statistic.empty();
   if (row.figures.valid) ++(measured.wrong >= 0 ? checked_ : unchecked_);
   if (row.figures.valid && measured.each_checked) ++each_checked_;
@@ -181,7 +188,9 @@ void NotedTable::count(const Row& row) {
                                      record.point.algorithm, backend_text(record.point)),
                          1});
   }
-  if (row.figures.busbw_GBps <= best_busbw_) return;
+  // Simulated figures are no rivals of measured ones.
+  const bool competes = is_right(record) && (only_simulated_ || !measured.exact);
+  if (!competes || row.figures.busbw_GBps <= best_busbw_) return;
   best_busbw_ = row.figures.busbw_GBps;
   best_case_ = fmt::format("{} with {}, {} workers", to_string(record.point.bytes),
                            record.algorithm_chosen, record.point.workers);
@@ -200,7 +209,8 @@ std::vector<std::string> NotedTable::warning_lines() const {
 
 std::string NotedTable::verdict(const RunSummary& summary) const {
   if (summary.wrong > 0) return fmt::format("{} WRONG", summary.wrong);
-  if (checked_ == 0 && exact_ > 0) return "simulated times, equal on every machine";
+  if (checked_ == 0 && exact_ > 0 && exact_ == unchecked_)
+    return "simulated times, equal on every machine";
   if (checked_ == 0) return "results not checked";
   const std::string right = unchecked_ == 0 ? "all results correct" : "all checked results correct";
   if (stated_) return right;
@@ -221,7 +231,12 @@ std::vector<std::string> NotedTable::closing(const RunSummary& summary) const {
                                 summary.measured + summary.skipped, summary.planned,
                                 summary.stopped_by.empty() ? summary.failure : summary.stopped_by));
   }
-  for (std::string& answer : standings_.lines(style_.unicode)) lines.push_back(std::move(answer));
+  std::vector<std::string> answers = standings_.lines(style_.unicode);
+  if (!machines_differ_.empty() && !answers.empty()) {
+    answers = {
+        fmt::format("of different machines, so none is called the fastest: {}", machines_differ_)};
+  }
+  for (std::string& answer : answers) lines.push_back(std::move(answer));
   if (last_run_) {
     for (std::string& change : last_run_->lines()) lines.push_back(std::move(change));
   }

@@ -28,7 +28,10 @@ struct NotedWarning {
 class NotedTable : public Reporter {
  public:
   NotedTable(std::ostream& out, const FormatOptions& options)
-      : out_(out), style_(options.style), last_run_(options.last_run) {}
+      : out_(out),
+        style_(options.style),
+        last_run_(options.last_run),
+        machines_differ_(options.machines_differ) {}
   void begin(const Environment& environment, const std::vector<Case>& cases) final;
   void record(const Record& record) final;
   void end(const RunSummary& summary) final;
@@ -59,6 +62,7 @@ class NotedTable : public Reporter {
   std::string verdict(const RunSummary& summary) const;
 
   std::shared_ptr<LastRun> last_run_;
+  std::string machines_differ_;
   std::vector<Record> records_;  // kept only to be sorted
   std::set<std::string> choices_;
   Standings standings_;
@@ -69,6 +73,7 @@ class NotedTable : public Reporter {
   int each_checked_ = 0;  // in which every timed iteration was
   bool stated_ = false;   // some are of another benchmark, which checked in its own way
   int exact_ = 0;         // simulated
+  bool only_simulated_ = false;
   double best_busbw_ = 0;
   std::string best_case_;
 };

@@ -36,12 +36,12 @@ struct PlotRow {
   std::size_t points = 0;
 };
 
-std::string row_title(const Case& point) {
+std::string row_title(const Case& point, const SettingNames& names) {
   std::string title =
       fmt::format("{} workers, {} {}", point.workers, to_string(point.type), to_string(point.op));
   if (!point.simulated.topology.empty()) title += ", " + point.simulated.topology;
   if (!point.in_place) title += ", out of place";
-  return title;
+  return title + names.beside_title(point);
 }
 
 /// Names series and gives them their looks, the same in every plot of a picture.
@@ -90,12 +90,14 @@ std::vector<PlotRow> rows_of(const std::vector<Record>& records) {
   std::vector<PlotRow> rows;
   std::map<std::string, std::size_t> places;
   const SeriesLooks looks(records);
+  std::vector<Case> cases;
+  for (const Record& record : records) cases.push_back(record.point);
+  const SettingNames names(cases);
   for (const Record& record : records) {
     const Figures shown = figures(record);
     if (!shown.valid || shown.busbw_GBps <= 0 || record.point.bytes.count <= 0) continue;
-    const std::string title = row_title(record.point);
-    const auto [found, is_new] = places.try_emplace(title, rows.size());
-    if (is_new) rows.push_back({title, {}, 0});
+    const auto [found, is_new] = places.try_emplace(contest_setting(record.point), rows.size());
+    if (is_new) rows.push_back({row_title(record.point, names), {}, 0});
     PlotRow& row = rows[found->second];
     Series fresh = looks.empty_series(record.point);
     auto series = std::ranges::find(row.series, fresh.name, &Series::name);

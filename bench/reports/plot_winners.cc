@@ -31,11 +31,17 @@ Contest without_auto(const Contest& contest) {
   return others.size() >= 2 ? others : contest;
 }
 
-std::string map_title(const Case& point) {
+std::string map_title(const Case& point, const SettingNames& names) {
   std::string title = fmt::format("the fastest, {} {}", to_string(point.type), to_string(point.op));
   if (!point.simulated.topology.empty()) title += ", " + point.simulated.topology;
   if (!point.in_place) title += ", out of place";
-  return title + "; beneath, how far the next is behind";
+  return title + names.beside_title(point) + "; beneath, how far the next is behind";
+}
+
+/// All that the cells of a map have in common.
+std::string map_key(Case point) {
+  point.workers = 0;
+  return contest_setting(point);
 }
 
 /// The cells of the setting (workers aside) that has most of them.
@@ -44,7 +50,7 @@ std::vector<WinnerCell> richest_map(const Standings& standings) {
   for (const auto& [setting, sizes] : standings.contests()) {
     for (const auto& [bytes, contest] : sizes) {
       const Case& point = contest.front()->point;
-      maps[map_title(point)].push_back({point.workers, bytes, without_auto(contest)});
+      maps[map_key(point)].push_back({point.workers, bytes, without_auto(contest)});
     }
   }
   const auto richest =
@@ -115,7 +121,8 @@ void write_winner_map(std::ostream& out, const std::vector<Record>& records,
     workers.insert(cell.workers);
   }
   set_terminal(out, path, 0.4 + 0.2 * static_cast<double>(workers.size()));
-  out << "set title " << gnuplot_quoted(map_title(cells.front().contest.front()->point))
+  const Case& any = cells.front().contest.front()->point;
+  out << "set title " << gnuplot_quoted(map_title(any, SettingNames(cases)))
       << " noenhanced\nset xlabel 'bytes per worker'\nset ylabel 'workers'\nunset key\n"
          "set border 0\n";
   write_tics(out, 'x', sizes, [](std::int64_t bytes) { return to_string(Bytes{bytes}); });

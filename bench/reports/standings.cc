@@ -14,35 +14,7 @@ namespace {
 
 constexpr std::size_t most_lines = 4;
 
-/// What a comparison holds constant beside the size.
-std::string setting_of(Case point) {
-  point.algorithm = point.backend = "any";
-  point.transport = point.devices = "";
-  point.isolate = point.private_buffers = false;
-  point.bytes = {0};
-  return case_name(point);
-}
-
-/// What distinguishes a setting from the others, for readers.
-std::string setting_text(const Case& point, const std::vector<ContenderTime>& all) {
-  const auto varies = [&](auto get) {
-    return std::ranges::any_of(
-        all, [&](const ContenderTime& time) { return get(time.point) != get(point); });
-  };
-  std::string text;
-  if (varies([](const Case& c) { return c.workers; })) {
-    text += fmt::format(", {} workers", point.workers);
-  }
-  if (varies([](const Case& c) { return c.in_place; })) {
-    text += point.in_place ? ", in place" : ", out of place";
-  }
-  if (varies([](const Case& c) { return c.type; }))
-    text += ", " + std::string(to_string(point.type));
-  if (varies([](const Case& c) { return c.simulated.topology; })) {
-    text += point.simulated.topology.empty() ? ", real" : ", " + point.simulated.topology;
-  }
-  return text;
-}
+constexpr int fewest_samples = 6;  // the extremes of fewer enclose the median with less than 95 %
 
 /// A range of sizes in which the same contender is the fastest, or not significantly slower.
 struct Stretch {
@@ -150,29 +122,33 @@ void add_stretches(const std::map<std::int64_t, Contest>& sizes, const std::stri
 }  // namespace
 
 bool overlap(const ContenderTime& a, const ContenderTime& b) {
-  return a.low_ns <= b.high_ns && b.low_ns <= a.high_ns;
+  return a.few || b.few || (a.low_ns <= b.high_ns && b.low_ns <= a.high_ns);
 }
 
 void Standings::add(const Record& record, const Figures& shown) {
   if (!shown.valid || !is_right(record)) return;
   const Summary& latency = shown.latency;
   const double time_ns = shown.time_us * 1e3;
-  ContenderTime time{record.point, time_ns, latency.interval_low_ns, latency.interval_high_ns};
-  if (record.measurement.exact || latency.n == 0) time.low_ns = time.high_ns = time_ns;
+  const bool stated = record.measurement.exact || latency.n == 0;
+  ContenderTime time{record.point, time_ns, latency.interval_low_ns, latency.interval_high_ns,
+                     !stated && latency.n < fewest_samples};
+  if (stated) time.low_ns = time.high_ns = time_ns;
   if (time.median_ns > 0) times_.push_back(std::move(time));
 }
 
-bool Standings::with_backend() const {
-  std::vector<Case> cases;
-  for (const ContenderTime& time : times_) cases.push_back(time.point);
-  return backends_differ(cases);
+std::vector<Case> Standings::cases() const {
+  std::vector<Case> all;
+  for (const ContenderTime& time : times_) all.push_back(time.point);
+  return all;
 }
+
+bool Standings::with_backend() const { return backends_differ(cases()); }
 
 std::map<std::string, std::map<std::int64_t, Contest>> Standings::contests() const {
   const bool named_by_backend = with_backend();
   std::map<std::string, std::map<std::int64_t, std::map<std::string, Contest>>> all;
   for (const ContenderTime& time : times_) {
-    all[setting_of(time.point)][time.point.bytes.count]
+    all[contest_setting(time.point)][time.point.bytes.count]
        [contender_name(time.point, named_by_backend)]
            .push_back(&time);
   }
@@ -193,11 +169,16 @@ std::map<std::string, std::map<std::int64_t, Contest>> Standings::contests() con
 
 std::vector<std::string> Standings::lines(bool unicode) const {
   const bool named_by_backend = with_backend();
-  const auto all = contests();
+  const SettingNames names(cases());
+  auto all = contests();
+  bool few = false;
   std::vector<Stretch> stretches;
-  for (const auto& [setting, sizes] : all) {
-    const Case& point = sizes.begin()->second.front()->point;
-    add_stretches(sizes, setting_text(point, times_), named_by_backend, stretches);
+  for (auto& [setting, sizes] : all) {
+    const Case point = sizes.begin()->second.front()->point;
+    few |= std::erase_if(sizes, [](const auto& size) {
+             return std::ranges::any_of(size.second, &ContenderTime::few);
+           }) > 0;
+    add_stretches(sizes, names.text(point), named_by_backend, stretches);
   }
   // Of many, the clearest: small leads change hands from run to run.
   std::vector<const Stretch*> shown;
@@ -215,6 +196,10 @@ std::vector<std::string> Standings::lines(bool unicode) const {
   if (shown.size() < stretches.size()) {
     lines.push_back(fmt::format("elsewhere the lead changes by smaller margins, {} times",
                                 stretches.size() - shown.size()));
+  }
+  if (few) {
+    lines.push_back(fmt::format("{}fewer than {} iterations do not tell which is the fastest",
+                                lines.empty() ? "" : "elsewhere ", fewest_samples));
   }
   return lines;
 }

@@ -17,13 +17,15 @@ struct ContenderTime {
   double median_ns = 0;
   double low_ns = 0;  // 95 % interval of the median
   double high_ns = 0;
+  bool few = false;  // too few samples for an interval
 };
 
 /// The contenders of one size in one setting: the record with the middle median of each, the
 /// fastest first. At least two.
 using Contest = std::vector<const ContenderTime*>;
 
-/// Whether the 95 % intervals of two medians overlap, so that neither is known to be the faster.
+/// Whether the 95 % intervals of two medians overlap, or one has none for want of samples, so that
+/// neither is known to be the faster.
 bool overlap(const ContenderTime& a, const ContenderTime& b);
 
 /// Collects measurements and summarises them in a few sentences. Thread safety: none.
@@ -35,16 +37,17 @@ class Standings {
   /// "at 1 MiB: direct@shm is 7.4 +- 0.3 times faster than mpi": one sentence for each stretch of
   /// sizes with the same winner, at most four for the whole run. "+-" combines the 95 % intervals
   /// of both medians; simulated times are exact and have none. Empty where no case has two
-  /// contenders.
+  /// contenders. Cases of fewer than six samples are left to a line that says so.
   std::vector<std::string> lines(bool unicode) const;
 
-  /// All contests, by setting (everything but size and contender, in words) and bytes. They point
-  /// into this object.
+  /// All contests, by contest_setting() and bytes. They point into this object.
   std::map<std::string, std::map<std::int64_t, Contest>> contests() const;
   /// Whether the contenders' names need their back ends.
   bool with_backend() const;
 
  private:
+  std::vector<Case> cases() const;
+
   std::vector<ContenderTime> times_;
 };
 

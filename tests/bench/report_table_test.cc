@@ -120,6 +120,36 @@ TEST(TableReporterTest, ShowsNoIntervalOfAFewSamples) {
   EXPECT_THAT(interval(5), HasSubstr("-"));
 }
 
+Record simulated_record(int workers) {
+  Record record = scripted_record("ring", workers, {1024}, 1000);
+  record.point.backend = "sim";
+  record.point.simulated.topology = "dgx-h100";
+  record.measurement.wrong = -1;
+  record.measurement.exact.emplace().time = Seconds{1e-6};
+  return record;
+}
+
+TEST(TableReporterTest, MeasuredCasesBesideSimulatedOnesAreNotCalledSimulated) {
+  Record real = scripted_record("ring", 2, {1024}, 100'000);
+  real.measurement.wrong = -1;
+  for (const auto& records :
+       {std::vector{real, simulated_record(8)}, std::vector{simulated_record(8), real}}) {
+    const std::string text = table(records);
+    EXPECT_THAT(text,
+                HasSubstr("results not checked. best busbw 0.0102 GB/s at 1 KiB with ring, 2"));
+    EXPECT_THAT(text, HasSubstr("backend="));
+    EXPECT_THAT(text, Not(HasSubstr("take turns")));
+  }
+  EXPECT_THAT(table({simulated_record(8)}), HasSubstr("simulated times, equal on every machine"));
+}
+
+TEST(TableReporterTest, AWrongResultIsNotTheBest) {
+  Record wrong = scripted_record("direct", 2, {1 << 20}, 1000);
+  wrong.measurement.wrong = 5;
+  const std::string text = table({wrong, scripted_record("ring", 2, {1 << 20}, 100'000)});
+  EXPECT_THAT(text, HasSubstr("best busbw 10.5 GB/s at 1 MiB"));
+}
+
 TEST(TableReporterTest, SaysWhenWorkersOutnumberCores) {
   EXPECT_THAT(table({scripted_record("ring", 8, {1024}, 5000)}), HasSubstr("8 workers on 4 cores"));
   EXPECT_THAT(table({scripted_record("ring", 4, {1024}, 5000)}), Not(HasSubstr("# note")));

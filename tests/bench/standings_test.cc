@@ -118,6 +118,30 @@ TEST(StandingsTest, SettingsAreNotComparedWithEachOther) {
               ElementsAre("at 1 KiB, 4 workers: ring is 3.00 times faster than tree"));
 }
 
+TEST(StandingsTest, BuffersAreSettingsAndWhatDiffersIsNamed) {
+  Record cold = timed("tree", "shm", {1024}, 9);
+  cold.point.buffers = Buffers::cold;
+  EXPECT_THAT(standings({timed("ring", "shm", {1024}, 3), cold}), IsEmpty());
+  Record other = timed("tree", "shm", {1024}, 6);
+  other.point.op = ReduceOp::max;
+  Record slow = timed("ring", "shm", {1024}, 3);
+  slow.point.op = ReduceOp::max;
+  EXPECT_THAT(
+      standings({timed("ring", "shm", {1024}, 3), timed("tree", "shm", {1024}, 3), other, slow}),
+      testing::UnorderedElementsAre("at 1 KiB, max: ring is 2.00 times faster than tree",
+                                    StartsWith("at 1 KiB, sum: ring is as fast as tree")));
+}
+
+TEST(StandingsTest, FewIterationsDoNotTellWhichIsTheFastest) {
+  Record ring = timed("ring", "shm", {1024}, 3);
+  ring.measurement.latency_ns.resize(5);
+  const Record tree = timed("tree", "shm", {1024}, 9);
+  EXPECT_THAT(standings({ring, tree}),
+              ElementsAre("fewer than 6 iterations do not tell which is the fastest"));
+  ring.measurement.latency_ns.resize(6, 3000);
+  EXPECT_THAT(standings({ring, tree}), ElementsAre(StartsWith("at 1 KiB: ring is 3.00 times")));
+}
+
 TEST(StandingsTest, AreAtMostFourLinesTheClearestFirst) {
   std::vector<Record> records;
   for (int i = 0; i < 8; ++i) {
