@@ -170,6 +170,11 @@ std::string own_text(const Column& column, const Row& row) {
   return significant(column.value(row));
 }
 
+/// Whether a column has no figure of a row.
+bool has_no_figure(const Column& column, const Row& row) {
+  return column.value != nullptr && std::isnan(column.value(row));
+}
+
 bool stands_before(const Column& column, const Row& a, const Row& b) {
   return column.value != nullptr ? column.value(a) < column.value(b)
                                  : own_text(column, a) < own_text(column, b);
@@ -236,6 +241,10 @@ void sort_records(std::vector<Record>& records, const std::vector<std::string>& 
       const Column& column = column_called(std::string_view(key).substr(descending ? 1 : 0));
       const Row first{descending ? b.first : a.first, descending ? b.second : a.second};
       const Row second{descending ? a.first : b.first, descending ? a.second : b.second};
+      // What has no figure comes last, whatever the direction.
+      const bool is_last = has_no_figure(column, Row{a.first, a.second});
+      if (is_last != has_no_figure(column, Row{b.first, b.second})) return !is_last;
+      if (is_last) continue;
       if (stands_before(column, first, second)) return true;
       if (stands_before(column, second, first)) return false;
     }

@@ -42,22 +42,23 @@ constexpr std::string_view sample_columns = ",sample,latency_us,skew_us";
 std::string case_cells(const Record& record) {
   const Case& point = record.point;
   return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}", csv_quoted(point.algorithm),
-                     csv_quoted(record.algorithm_chosen), point.backend, point.transport,
-                     point.workers, point.isolate, point.private_buffers, to_string(point.type),
-                     to_string(point.op), point.in_place, to_string(point.buffers),
-                     point.bytes.count, element_count(point), record.started);
+                     csv_quoted(record.algorithm_chosen), csv_quoted(point.backend),
+                     csv_quoted(point.transport), point.workers, point.isolate,
+                     point.private_buffers, to_string(point.type), to_string(point.op),
+                     point.in_place, to_string(point.buffers), point.bytes.count,
+                     element_count(point), csv_quoted(record.started));
 }
 
 std::string simulated_cells(const Record& record) {
   const Case& point = record.point;
   const Simulated& simulated = point.simulated;
-  std::string cells =
-      fmt::format(",{},{},{},{},{}", csv_quoted(simulated.topology), to_string(point.collective),
-                  simulated.posting, csv_quoted(simulated.mapping), simulated.protocol);
+  std::string cells = fmt::format(",{},{},{},{},{}", csv_quoted(simulated.topology),
+                                  to_string(point.collective), csv_quoted(simulated.posting),
+                                  csv_quoted(simulated.mapping), csv_quoted(simulated.protocol));
   if (!record.measurement.exact) return cells + ",,,,";
   const Exact& exact = *record.measurement.exact;
-  return cells + fmt::format(",{},{:.12g},{},{}", exact.engine, exact.time.count() * 1e6,
-                             exact.rounds, exact.messages);
+  return cells + fmt::format(",{},{:.12g},{},{}", csv_quoted(exact.engine),
+                             exact.time.count() * 1e6, exact.rounds, exact.messages);
 }
 
 std::string collective_cells(const Case& point) {
@@ -157,7 +158,8 @@ class CsvReporter final : public Reporter {
          << (wrong < 0 ? "" : (record.measurement.replicas_identical ? "true" : "false")) << ','
          << csv_quoted(record.skipped) << (simulated_ ? simulated_cells(record) : "")
          << asked_cells(record.point)
-         << (stated_ ? fmt::format(",{},{:.3f}", record.point.statistic, shown.time_us) : "")
+         << (stated_ ? fmt::format(",{},{:.3f}", csv_quoted(record.point.statistic), shown.time_us)
+                     : "")
          << '\n';
   }
 

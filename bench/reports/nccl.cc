@@ -20,12 +20,18 @@ std::string_view nccl_type_name(DataType type) {
   return names[static_cast<std::size_t>(type)];
 }
 
+/// Of ranks whose results differ one element at least is wrong; below zero if none was checked.
+std::int64_t told_wrong(const Record& record) {
+  const Measurement& measured = record.measurement;
+  return measured.replicas_identical ? measured.wrong : std::max<std::int64_t>(measured.wrong, 1);
+}
+
 /// One half of a row: 7 characters of time, as nccl-tests rounds it, and two bandwidths.
 std::string half_row(const Record* record) {
   const Figures shown = record == nullptr ? Figures{} : figures(*record);
   if (!shown.valid) return fmt::format("  {:>7}  {:>6}  {:>6}  {:>5}", "N/A", "N/A", "N/A", "N/A");
   const int decimals = shown.time_us >= 10000 ? 0 : (shown.time_us >= 100 ? 1 : 2);
-  const std::int64_t wrong = record->measurement.wrong;
+  const std::int64_t wrong = told_wrong(*record);
   return fmt::format("  {:>7.{}f}  {:>6.2f}  {:>6.2f}  {:>5}", shown.time_us, decimals,
                      shown.algbw_GBps, shown.busbw_GBps, wrong < 0 ? "N/A" : std::to_string(wrong));
 }
@@ -125,7 +131,7 @@ class NcclReporter final : public Reporter {
           if (half == nullptr || !figures(*half).valid) continue;
           bandwidth += figures(*half).busbw_GBps;
           ++figures_counted;
-          wrong += std::max<std::int64_t>(half->measurement.wrong, 0);
+          wrong += std::max<std::int64_t>(told_wrong(*half), 0);
         }
       }
     }

@@ -56,6 +56,27 @@ TEST(ColumnsTest, EveryColumnHasANameOfItsOwnAndShowsSomething) {
   }
 }
 
+TEST(ColumnsTest, RowsWithoutAFigureComeLastInBothDirections) {
+  std::vector<Record> records;
+  for (int i = 0; i < 9; ++i) {
+    records.push_back(scripted_record("ring", 2, {1024 + i}, 1000 * (i * 5 % 9 + 1)));
+    if (i % 2 == 1) records.back().point.statistic = "mean";
+  }
+  for (const char* key : {"p50", "-p50"}) {
+    sort_records(records, {key});
+    std::vector<double> shown;
+    for (const Record& record : records) {
+      const double median = figures(record).median_us;
+      shown.push_back(std::isnan(median) ? -1 : median);
+    }
+    EXPECT_EQ(std::count(shown.begin() + 5, shown.end(), -1), 4) << key;
+    const bool ordered = key[0] == '-'
+                             ? std::is_sorted(shown.begin(), shown.begin() + 5, std::greater<>())
+                             : std::is_sorted(shown.begin(), shown.begin() + 5);
+    EXPECT_TRUE(ordered) << key;
+  }
+}
+
 TEST(ColumnsTest, ASkippedRowHasDashesForItsFigures) {
   Record record = scripted_record("mpi", 2, {1024}, 5000);
   record.measurement = {};

@@ -75,6 +75,18 @@ TEST(CsvReporterTest, HasColumnsForWhatElseWasAskedForOfACase) {
   }
 }
 
+TEST(CsvReporterTest, ALibraryMayHaveCommasInItsName) {
+  Record record = scripted_record("ring", 4, {4096}, 5000);
+  record.point.backend = "Open MPI, tuned";
+  record.point.transport = "=1+1";
+  for (const bool raw_samples : {false, true}) {
+    const auto rows = csv({record}, raw_samples);
+    EXPECT_THAT(rows, Each(SizeIs(rows[0].size())));
+    EXPECT_EQ(column(rows, 1, "backend"), "Open MPI, tuned");
+    EXPECT_EQ(column(rows, 1, "transport"), "'=1+1");
+  }
+}
+
 TEST(CsvReporterTest, GivesEveryRowTheColumnsOfTheHeading) {
   Record skipped = scripted_record("mpi", 2, {1024}, 1);
   skipped.measurement = {};

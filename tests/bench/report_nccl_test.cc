@@ -41,6 +41,12 @@ std::vector<std::smatch> parse(const std::string& text, std::vector<std::string>
   return rows;
 }
 
+TEST(NcclReporterTest, RanksThatDifferAreNotOk) {
+  Record record = scripted_record("ring", 8, {1 << 20}, 100'000);
+  record.measurement.replicas_identical = false;
+  EXPECT_THAT(nccl_table({record}), HasSubstr("# Out of bounds values : 1 FAILED"));
+}
+
 TEST(NcclReporterTest, PutsBothPlacesOfASizeIntoOneRow) {
   std::vector<std::string> storage;
   const auto rows =
