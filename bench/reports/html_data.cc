@@ -43,6 +43,7 @@ std::string detail(const Case& point) {
     if (value != otherwise && !value.empty()) parts.push_back(what + value);
   };
   add(std::string(to_string(point.collective)), "all-reduce", "");
+  add(point.groups, "", "groups ");
   add(point.counts, "", "counts ");
   add(simulated.mapping, usual.mapping, "mapping ");
   add(simulated.posting, usual.posting, "");
@@ -53,6 +54,17 @@ std::string detail(const Case& point) {
   if (simulated.equal_chunks) parts.emplace_back("equal chunks");
   if (!point.statistic.empty()) parts.push_back("a " + point.statistic);
   return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+/// What a simulated and a real case must have in common, beside what the page's rows say, to be a
+/// pair; "" for what has none: a simulation of what the real machine does not have.
+std::string pairing(const Case& point) {
+  const Simulated& simulated = point.simulated;
+  const bool disturbed = !simulated.stragglers.empty() || !simulated.slow_hosts.empty() ||
+                         simulated.jitter.count() > 0 || !point.inject.empty();
+  if (disturbed) return "";
+  return fmt::format("{} of {} in groups {}, counts {}", to_string(point.collective), point.root,
+                     point.groups, point.counts);
 }
 
 std::string disturbances(const Record& record) {
@@ -118,7 +130,8 @@ Json row_of(const Record& record, int source, std::size_t most_samples, bool wit
               words(disturbances(record)),
               words(record.choice_reason),
               samples_of(record, most_samples),
-              words(contender_name(point, with_backend))};
+              words(contender_name(point, with_backend)),
+              words(pairing(point))};
   return row;
 }
 

@@ -140,16 +140,19 @@ function regretText(list) {
 }
 
 /**
- * A simulated and a real record of the same algorithm, workers, size, type and operator, where the
- * report was told on which network the real ones ran: other networks' times say nothing of it.
+ * A simulated and a real record of the same algorithm, collective, workers, size, type, operator and
+ * place, where the report was told on which network the real ones ran: other networks' times say
+ * nothing of it, nor do those with stragglers, slow hosts, jitter or faults.
  */
 function pairs() {
   if (report.network === '') return [];
-  const key = (row) => [row.chosen.split(':')[0], row.workers, row.bytes, row.type, row.op].join('/');
-  const real = grouped(rows.filter((row) => !row.simulated && row.median > 0), key);
+  const key = (row) => [row.chosen.split(':')[0], row.workers, row.bytes, row.type, row.op,
+    row.place, row.pairing].join('/');
+  const real = grouped(rows.filter((row) => !row.simulated && row.median > 0 && row.pairing !== ''), key);
   const found = [];
   for (const simulated of rows) {
-    if (simulated.topology !== report.network || !(simulated.median > 0)) continue;
+    if (simulated.topology !== report.network || !(simulated.median > 0) ||
+        simulated.pairing === '') continue;
     for (const same of grouped(real.get(key(simulated)) || [], (row) => row.backend).values()) {
       const measured = middleOf(same);
       found.push({ simulated, real: measured, ratio: simulated.median / measured.median });
