@@ -27,8 +27,8 @@ struct CudaProcessOptions {
 
 /// Collective. `name` is that of the schedule, for descriptions. Throws InvalidArgument for the
 /// executor that plays graphs: a graph cannot wait for another process. Regions are memory that
-/// allocate() has given, zeroed and of this rank's GPU; it is freed when neither the caller nor any
-/// other rank uses it. allocate() throws as allocate_on_cuda().
+/// allocate() has given, zeroed and of this rank's GPU; it is kept until all ranks have ended
+/// theirs, or the process. allocate() throws as allocate_on_cuda().
 std::unique_ptr<Communicator> make_cuda_process_communicator(const CudaProcessOptions& options,
                                                              PlayedSchedules played,
                                                              const std::string& name);
