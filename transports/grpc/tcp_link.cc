@@ -22,7 +22,8 @@ namespace {
 // More at once keeps this rank from reading what its peers send meanwhile, and leaves the cache.
 constexpr std::size_t bytes_at_once = 256 << 10;
 constexpr Seconds between_calls{0.05};
-constexpr timeval patience_of_call{0, 100'000};  // for each step of it
+constexpr Seconds longest_patience{1.0};
+constexpr timeval patience_once_proved{10, 0};
 
 Seconds clock_now() { return std::chrono::steady_clock::now().time_since_epoch(); }
 
@@ -31,11 +32,14 @@ void set(const Descriptor& socket, int level, int option, const Value& value) {
   setsockopt(socket.number(), level, option, &value, sizeof value);
 }
 
-Descriptor connected_to(const addrinfo& place) {
+// Each step of the call has so much time.
+Descriptor connected_to(const addrinfo& place, Seconds patience) {
+  const auto microseconds = static_cast<std::int64_t>(patience.count() * 1e6);
+  const timeval time{microseconds / 1'000'000, microseconds % 1'000'000};
   Descriptor socket(::socket(place.ai_family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP));
   set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
-  set(socket, SOL_SOCKET, SO_SNDTIMEO, patience_of_call);
-  set(socket, SOL_SOCKET, SO_RCVTIMEO, patience_of_call);
+  set(socket, SOL_SOCKET, SO_SNDTIMEO, time);
+  set(socket, SOL_SOCKET, SO_RCVTIMEO, time);
   const bool is_there = connect(socket.number(), place.ai_addr, place.ai_addrlen) == 0;
   return is_there ? std::move(socket) : Descriptor();
 }
@@ -69,6 +73,8 @@ bool is_accepted(const Descriptor& socket, const GrpcSelf& self, Rank to,
   if (const auto answer = read_elements_answer(heard)) {
     const ElementProofs proofs = element_proofs(self.token, who, to, answer->number);
     if (same_secret(answer->proof, proofs.listener)) {
+      // From the proof on the listener has this connection: another call would come too late.
+      set(socket, SOL_SOCKET, SO_RCVTIMEO, patience_once_proved);
       return say(socket, proofs.caller) && !hear(socket, preamble_names::accepted).empty();
     }
   }
@@ -82,19 +88,21 @@ TcpLink::~TcpLink() {
   for (const Unsent& each : unsent_) each.slices->drop();
 }
 
-// Tries all addresses of the host; the next time a little later.
+// Tries all addresses of the host; the next time a little later, and with more patience: a network
+// may be long, and this rank serves nobody else meanwhile.
 void TcpLink::call(const std::string& address, const GrpcSelf& self, Rank to) {
   if (clock_now() < pause_until_) return;
   std::string failure;
   const HostPort where = parse_host_port("rank " + std::to_string(to), address);
   const Addresses places = resolve(where, 0, failure);
   for (const addrinfo* place = places.get(); place != nullptr; place = place->ai_next) {
-    Descriptor socket = connected_to(*place);
+    Descriptor socket = connected_to(*place, patience_);
     if (socket.number() >= 0 && is_accepted(socket, self, to, address)) {
       return take(std::move(socket));
     }
   }
   pause_until_ = clock_now() + between_calls;
+  patience_ = std::min(2 * patience_, longest_patience);
 }
 
 // On one host nothing is congested: an algorithm that paces what it sends (BBR) only costs there.

@@ -24,8 +24,8 @@ class TcpLink {
   TcpLink(const TcpLink&) = delete;
   TcpLink& operator=(const TcpLink&) = delete;
 
-  /// Calls the port of `to` at HOST:PORT, unless that was tried a moment ago; waits for parts of a
-  /// second at most. Throws TransportError if the peer answers what a rank of this run would not.
+  /// Calls the port of `to` at HOST:PORT, unless that was tried a moment ago; waits for some
+  /// seconds at most. Throws TransportError if the peer answers what a rank of this run would not.
   void call(const std::string& address, const GrpcSelf& self, Rank to);
   /// Takes a connection that has been proved.
   void take(Descriptor socket);
@@ -68,6 +68,7 @@ class TcpLink {
   std::deque<Unsent> unsent_;
   std::int64_t sent_ = 0;
   Seconds pause_until_{0};  // between calls
+  Seconds patience_{0.1};   // with the next one
 };
 
 }  // namespace collbench
