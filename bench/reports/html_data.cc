@@ -130,8 +130,8 @@ Json row_of(const Record& record, int source, std::size_t most_samples, bool wit
               words(disturbances(record)),
               words(record.choice_reason),
               samples_of(record, most_samples),
-              words(contender_name(point, with_backend)),
-              words(pairing(point))};
+              words(pairing(point)),
+              words(contender_name(point, with_backend))};
   return row;
 }
 

@@ -6,7 +6,7 @@ const report = JSON.parse(document.getElementById('data').textContent);
 const fields = ['source', 'algorithm$', 'chosen$', 'backend$', 'workers', 'bytes', 'type$', 'op$',
   'place$', 'buffers$', 'topology$', 'detail$', 'n', 'median', 'min', 'p25', 'p75', 'p95', 'low',
   'high', 'algbw', 'busbw', 'bound', 'boundReason$', 'wrong$', 'skipped$', 'disturbed$', 'reason$',
-  'samples', 'contender$', 'pairing$'];
+  'samples', 'pairing$', 'contender$'];
 
 const rows = report.rows.map((values, index) => {
   const row = { index };
