@@ -1,6 +1,7 @@
 // `collbench history`: ratios to a pinned reference over time, and since when they changed.
 #include "bench/verdicts/history.h"
 
+#include <algorithm>
 #include <ctime>
 #include <iostream>
 
@@ -17,12 +18,24 @@
 namespace collbench {
 namespace {
 
-/// ISO 8601 in UTC, so that text sorts as time does.
+/// ISO 8601 in UTC with all its zeros, so that text sorts as time does, of a day that there is.
 void check_when(const std::string& when) {
+  constexpr const char* format = "%Y-%m-%dT%H:%M:%SZ";
   std::tm parts{};
-  const char* end = strptime(when.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  require(end != nullptr && *end == '\0',
-          fmt::format("--when: '{}' is no time; write 2026-11-21T14:30:00Z", when));
+  const char* end = strptime(when.c_str(), format, &parts);
+  char again[32] = "";
+  if (end != nullptr && timegm(&parts) != -1) std::strftime(again, sizeof again, format, &parts);
+  require(when == again,
+          fmt::format("--when: '{}' is no time; write 2026-11-21T14:30:00Z, with all zeros", when));
+}
+
+/// Ratios to times of a wrong result say nothing. Throws WrongResult.
+void require_right(const RecordFile& reference, const std::string& name) {
+  const auto wrong =
+      std::ranges::find_if(reference.records, [](const Record& r) { return !is_right(r); });
+  if (wrong == reference.records.end()) return;
+  throw WrongResult(fmt::format("'{}' has wrong results, the first of {}: it is no reference", name,
+                                case_name(wrong->point)));
 }
 
 ChangeRule rule_of(const Settings& settings) {
@@ -39,12 +52,19 @@ int add_job(const Settings& settings) {
   for (const std::string& note : notes) std::cerr << "note: " << note << '\n';
   require_sound(reference, settings.text("REFERENCE"));
   require_sound(head, settings.text("HEAD"));
+  require_right(reference, settings.text("REFERENCE"));
   const Comparison comparison = compare_files(reference, head, GateRule{}, false);
   require(comparison.mismatches.empty(),
           fmt::format("reference and head were not measured on one machine: {}",
                       fmt::join(comparison.mismatches, ", ")));
   const std::string& when = settings.text("when");
   if (!when.empty()) check_when(when);
+  int code = exit_ok;
+  for (const Verdict& verdict : comparison.verdicts) {
+    if (verdict.outcome != VerdictOutcome::wrong) continue;
+    std::cerr << fmt::format("collbench: left out: {}: {}\n", verdict.name, verdict.reason);
+    code = exit_wrong_result;
+  }
   History history(settings.text("db"), History::Use::change_or_make);
   const HistoryJob job = history.add(comparison, when.empty() ? now_utc() : when);
   std::cerr << fmt::format("collbench: job {} with {} in '{}'\n", job.id,
@@ -52,7 +72,7 @@ int add_job(const Settings& settings) {
   for (const std::string& warning : comparison.warnings) {
     std::cerr << "collbench: warning: " << warning << '\n';
   }
-  return exit_ok;
+  return code;
 }
 
 int list_jobs(const Settings& settings) {

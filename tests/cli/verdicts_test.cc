@@ -303,10 +303,35 @@ TEST_F(VerdictsTest, AHistoryIsWrittenReadBySqliteAndPruned) {
               HasSubstr("0 changes in 8 cases"));
   EXPECT_THAT(invoke(folder_, {"history", "prune", "--keep", "1", "--db", "h.db"}).err,
               HasSubstr("1 job removed"));
-  EXPECT_EQ(
-      invoke(folder_, {"history", "add", "a.json", "a.json", "--db", "h.db", "--when", "yesterday"})
-          .code,
-      2);
+  // Dates are sorted as text: all have their zeros, and are of days that there are.
+  for (const char* when : {"yesterday", "2026-9-01T00:00:00Z", "2026-02-31T00:00:00Z",
+                           "2026-01-01T0:00:00Z", "2026-01-01T00:00:00"}) {
+    const CommandOutcome refused =
+        invoke(folder_, {"history", "add", "a.json", "a.json", "--db", "h.db", "--when", when});
+    EXPECT_EQ(refused.code, 2) << when;
+    EXPECT_THAT(refused.err, HasSubstr("write 2026-11-21T14:30:00Z, with all zeros"));
+  }
+}
+
+TEST_F(VerdictsTest, AHistoryTakesNoWrongResults) {
+  ASSERT_EQ(simulate("star:8,10Gbps,50us", "right.json").code, 0);
+  ASSERT_EQ(invoke_program(folder_, "python3",
+                           {"-c",
+                            "import json; d = json.load(open('right.json'))\n"
+                            "d['records'][0]['wrong_elements'] = 5\n"
+                            "for r in d['records']: r.pop('crc32c', None)\n"
+                            "json.dump(d, open('wrong.json', 'w'))"})
+                .code,
+            0);
+  const CommandOutcome head =
+      invoke(folder_, {"history", "add", "right.json", "wrong.json", "--db", "h.db"});
+  EXPECT_EQ(head.code, 3);
+  EXPECT_THAT(head.err, AllOf(ContainsRegex("left out: ring.*: 5 elements of head are wrong"),
+                              HasSubstr("job 1 with 7 cases")));
+  const CommandOutcome base =
+      invoke(folder_, {"history", "add", "wrong.json", "right.json", "--db", "h.db"});
+  EXPECT_EQ(base.code, 3);
+  EXPECT_THAT(base.err, HasSubstr("'wrong.json' has wrong results, the first of ring"));
 }
 
 TEST_F(VerdictsTest, AHistoryNamesTheJobSinceWhichAnExactFigureDiffers) {
