@@ -158,6 +158,23 @@ JobSecurity security_of(const Settings& settings) {
   return security;
 }
 
+/// An index alone, as of a job's pods, says nothing of others that do the same work.
+bool is_one_of_several(const std::optional<LaunchedWorker>& place) {
+  return place && place->ranks > 0;
+}
+
+/// Whether `command` is for rank 0 to carry out and this is another; it says so on standard error.
+bool left_to_rank_0(const std::optional<LaunchedWorker>& place, std::string_view command) {
+  if (!is_one_of_several(place) || place->rank == 0) return false;
+  speak_as_rank(place->rank);
+  std::cerr << fmt::format(
+      "{}collbench: rank 0 of {} (by {}) carries out '{}', this one does not; without the "
+      "variables "
+      "of the launcher it would\n",
+      speaker(), place->ranks, place->source, command);
+  return true;
+}
+
 }  // namespace
 
 std::span<const OptionRow> worker_option_rows() { return worker_rows; }
@@ -171,17 +188,20 @@ bool another_rank_does(const CLI::App& app) {
   LaunchFacts facts;
   facts.environment = variable_here;
   const std::optional<LaunchedWorker> place = launched_rank(facts);
-  return place && place->rank > 0;
+  require(name != "profile" || !is_one_of_several(place),
+          fmt::format("{} started this process as rank {} of {}, and profile starts the program "
+                      "itself: put the launcher behind --, as in collbench profile -- mpirun -n {} "
+                      "./app",
+                      place ? place->source : "", place ? place->rank : 0, place ? place->ranks : 0,
+                      place ? place->ranks : 0));
+  return left_to_rank_0(place, name);
 }
 
 bool another_rank_does(const Settings& settings) {
   LaunchFacts facts;
   facts.environment = variable_here;
   facts.launcher = settings.text("launcher");
-  const std::optional<LaunchedWorker> place = launched_rank(facts);
-  if (!place || place->rank == 0) return false;
-  speak_as_rank(place->rank);
-  return true;
+  return left_to_rank_0(launched_rank(facts), "train");
 }
 
 void require_one_process(const Settings& settings, const std::string& advice) {

@@ -24,11 +24,12 @@ std::span<const OptionRow> worker_option_rows();
 /// wrong, those that contradict each other, and options that only one of several workers takes.
 std::optional<LaunchedWorker> launched_here(const Settings& settings, bool with_servers = false);
 
-/// Whether a launcher started this process beside others and not as the first, for a command that
-/// is no work of several: `mpirun -n 4 collbench simulate` prints once. Throws as launched_here().
+/// Whether a launcher started this process beside others, whose number is known, and not as the
+/// first, for a command that is no work of several: `mpirun -n 4 collbench simulate` prints once.
+/// This process then speaks as its rank, and has said so on standard error. Throws as
+/// launched_here(), and InvalidArgument for `profile`, which starts the processes itself.
 bool another_rank_does(const CLI::App& app);
-/// The same for a command that is no work of several with these settings. This process then speaks
-/// as its rank.
+/// The same for `train` with settings that make it no work of several.
 bool another_rank_does(const Settings& settings);
 /// For work of one process: throws InvalidArgument, ending in `advice`, if a launcher started this
 /// one beside others. TF_CONFIG is left alone, and a note says so.
