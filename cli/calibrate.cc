@@ -203,19 +203,21 @@ int calibrate(const Settings& settings) {
   const std::vector<MeasuredTime> rows = all_rows(tables);
   const Calibration calibration(rows);
   std::vector<std::string> notes = calibration.notes();
+  const std::vector<HeldOut> by_scale = leave_one_scale_out(rows, false, notes);
+  warn_of_fit("scales", "Scales in between, or tables measured alike,", by_scale, notes);
+  const std::vector<HeldOut> by_size = leave_one_size_out(rows);
+  warn_of_fit("sizes", "More sizes, or repeated measurements,", by_size, notes);
   if (out != "-") {
     const FittedMachine machine = fit_machine(calibration);
     print_machine(machine);
     print_structures(calibration);
     print_models(calibration);
     print_efficiency(calibration, machine);
-    const std::vector<HeldOut> by_scale = leave_one_scale_out(rows, false, notes);
     print_errors("held out by scale (nodes > 1)", by_scale);
-    warn_of_fit("scales", "Scales in between, or tables measured alike,", by_scale, notes);
-    const std::vector<HeldOut> by_size = leave_one_size_out(rows);
     print_errors("held out by size", by_size);
-    warn_of_fit("sizes", "More sizes, or repeated measurements,", by_size, notes);
-    for (const std::string& note : notes) std::cout << "note: " << note << '\n';
+  }
+  for (const std::string& note : notes) {
+    (out == "-" ? std::cerr : std::cout) << "note: " << note << '\n';
   }
   if (out.empty()) return exit_ok;
   std::set<std::string> sources;

@@ -369,6 +369,9 @@ TEST_F(FitTest, AFitThatPredictsNoOtherSizeSaysSo) {
   folder_.write("even.csv", table(1));
   const std::string note = "note: the fit does not predict sizes that it has not seen";
   EXPECT_THAT(out({"calibrate", "odd.csv"}), HasSubstr(note));
+  const CommandOutcome piped = invoke(folder_, {"calibrate", "odd.csv", "-o", "-"});
+  EXPECT_THAT(piped.err, HasSubstr(note));
+  EXPECT_THAT(piped.out, Not(HasSubstr(note)));
   const std::string even = out({"calibrate", "even.csv"});
   EXPECT_THAT(even, Not(HasSubstr(note)));
   // What was reached is said of measured sizes alone.
