@@ -297,29 +297,36 @@ void print_rules(const Policy& policy, const ScaleRules& scale, const std::strin
   for (const std::string& warning : scale.warnings) std::cout << "  note: " << warning << '\n';
 }
 
-void print_json(const Inquiry& inquiry) {
-  json all = json::array();
-  for (const Policy* policy : inquiry.policies) {
-    for (const Question& question : inquiry.questions) {
-      all.push_back(json_of(*policy, question, inquiry.network));
-    }
-  }
-  std::cout << json_text(all.size() == 1 ? all.front() : all, 2) << '\n';
+void say_no_answer(const Policy& policy, const Question& /*question*/, const char* why) {
+  std::cout << fmt::format("{}: no answer: {}\n", policy.name, why);
 }
 
-/// Of several policies, those that cannot answer say why; one alone fails.
-template <typename Show>
-void for_each_answer(const Inquiry& inquiry, const Show& show) {
+/// Of several policies, those that cannot answer say why by `fail`; one alone fails.
+template <typename Show, typename Fail = decltype(&say_no_answer)>
+void for_each_answer(const Inquiry& inquiry, const Show& show, const Fail& fail = say_no_answer) {
   for (const Policy* policy : inquiry.policies) {
     for (const Question& question : inquiry.questions) {
       try {
         show(*policy, question);
       } catch (const InvalidArgument& e) {
         if (inquiry.policies.size() == 1) throw;
-        std::cout << fmt::format("{}: no answer: {}\n", policy->name, e.what());
+        fail(*policy, question, e.what());
       }
     }
   }
+}
+
+void print_json(const Inquiry& inquiry) {
+  json all = json::array();
+  for_each_answer(
+      inquiry,
+      [&](const Policy& policy, const Question& question) {
+        all.push_back(json_of(policy, question, inquiry.network));
+      },
+      [&](const Policy& policy, const Question& question, const char* why) {
+        all.push_back({{"policy", policy.name}, {"workers", question.workers}, {"error", why}});
+      });
+  std::cout << json_text(all.size() == 1 ? all.front() : all, 2) << '\n';
 }
 
 /// Where tables and exports begin.
@@ -377,6 +384,8 @@ int select_command(const Settings& settings) {
           "workers");
   for (const std::string& note : inquiry.notes) std::cerr << "collbench: " << note << '\n';
   if (!settings.text("export").empty()) {
+    settings.disregard("json");  // --export names the form
+    settings.disregard("format");
     require(collective_asked(settings) == CollectiveKind::all_reduce,
             "select: rules are exported of all-reduces; leave --collective out");
     write_export(settings, inquiry);

@@ -78,6 +78,12 @@ TEST_F(SelectTest, JsonIsReadByOthers) {
   ASSERT_EQ(json.size(), 2U);
   EXPECT_EQ(json[0]["algorithm"], "halving-doubling");
   EXPECT_EQ(json[1]["algorithm"], "tf-ring");
+  const auto some = parse_json<nlohmann::json>(
+      out({"-t", "star:8,100Gbps,5us", "-W", "8", "-p", "model,measured", "--json"}));
+  ASSERT_EQ(some.size(), 2U);
+  EXPECT_TRUE(some[0].contains("algorithm"));
+  EXPECT_EQ(some[1]["policy"], "measured");
+  EXPECT_THAT(some[1]["error"].get<std::string>(), HasSubstr("nothing is measured"));
 }
 
 TEST_F(SelectTest, MeasuredTimesComeBeforeTheModelAndEveryPolicyMayBeAsked) {
