@@ -3,11 +3,13 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <streambuf>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
@@ -16,6 +18,7 @@
 
 #include "core/error.h"
 #include "core/file_error.h"
+#include "core/stop_request.h"
 
 namespace collbench {
 namespace {
@@ -32,6 +35,11 @@ bool is_replaceable(const std::string& path) {
   struct stat found {};
   if (is_stream_name(path)) return false;
   return stat(path.c_str(), &found) != 0 || S_ISREG(found.st_mode);
+}
+
+bool is_named_pipe(const std::string& path) {
+  struct stat found {};
+  return stat(path.c_str(), &found) == 0 && S_ISFIFO(found.st_mode);
 }
 
 constexpr std::string_view unfinished_mark = ".unfinished.";
@@ -127,8 +135,19 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::open_in_place() {
-  const int descriptor = open(path_.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
+  constexpr std::chrono::milliseconds look_interval{20};
+  const auto open_now = [&] {
+    return open(path_.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC | O_NONBLOCK);
+  };
+  int descriptor = open_now();
+  // A pipe that nobody reads yet. open() would wait, too, but through a signal to stop.
+  while (descriptor < 0 && errno == ENXIO && is_named_pipe(path_)) {
+    leave_if_stopped();
+    std::this_thread::sleep_for(look_interval);
+    descriptor = open_now();
+  }
   if (descriptor < 0) fail(errno);
+  fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
   buffer_ = std::make_unique<Buffer>(descriptor);
 }
 

@@ -15,7 +15,8 @@ namespace collbench {
 /// Thread safety: belongs to one thread.
 class OutputFile {
  public:
-  /// Throws Unavailable if `path` cannot be written, Error if the disk is full.
+  /// Throws Unavailable if `path` cannot be written, Error if the disk is full. A pipe is waited
+  /// for until something reads it; then throws Stopped if a signal comes.
   explicit OutputFile(std::string path);
   /// Without commit(): the target keeps what it had.
   ~OutputFile();

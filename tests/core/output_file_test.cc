@@ -1,6 +1,8 @@
 // A file of results is there whole or not at all.
 #include "core/output_file.h"
 
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -12,6 +14,8 @@
 #include <unistd.h>
 
 #include "tests/core/refusal.h"
+
+#include "core/stop_request.h"
 
 namespace collbench {
 namespace {
@@ -104,6 +108,30 @@ TEST_F(OutputFileTest, IntoAPipeIsWrittenInPlace) {
   reader.join();
   EXPECT_EQ(read, "through the pipe");
   EXPECT_TRUE(fs::is_fifo(path_));
+}
+
+TEST_F(OutputFileTest, IntoAPipeThatNobodyReadsYetWaitsUntilASignal) {
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  std::string read;
+  std::thread reader([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    read = content_of(path_);
+  });
+  write_file(path_, "late");
+  reader.join();
+  EXPECT_EQ(read, "late");
+  EXPECT_EXIT(
+      {
+        watch_stop_signals();
+        std::thread stop([] {
+          std::this_thread::sleep_for(std::chrono::milliseconds(50));
+          kill(getpid(), SIGTERM);
+        });
+        const std::string reason = refusal<Stopped>([&] { write_file(path_, "never"); });
+        stop.join();
+        _exit(reason == "stopped by SIGTERM" ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 TEST_F(OutputFileTest, IsKnownToBeWritableBeforeAnythingIsWritten) {
