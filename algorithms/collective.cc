@@ -162,10 +162,12 @@ Schedule cut_into_counts(const Schedule& schedule, const Collective& collective)
 
 namespace {
 
+constexpr std::int64_t most_grouped = 65'536;  // ranks
+
 // "2x4" of 8 ranks.
 Groups consecutive_groups(const std::string& text, std::size_t x, int ranks) {
-  const auto count = static_cast<int>(parse_count("groups", text.substr(0, x), 1, ranks));
-  const auto size = static_cast<int>(parse_count("groups", text.substr(x + 1), 1, ranks));
+  const auto count = parse_count("groups", text.substr(0, x), 1, most_grouped);
+  const auto size = parse_count("groups", text.substr(x + 1), 1, most_grouped);
   require(count * size == ranks, "groups: " + text + " has " + std::to_string(count * size) +
                                      " ranks, and there are " + std::to_string(ranks));
   Groups groups(static_cast<std::size_t>(count));
@@ -196,6 +198,22 @@ Groups parse_groups(const std::string& text, int ranks) {
   require(lonely == seen.end(),
           "groups: rank " + std::to_string(lonely - seen.begin()) + " is in none of " + text);
   return groups;
+}
+
+int ranks_of_groups(const std::string& text) {
+  std::int64_t ranks = 0;
+  if (const std::size_t x = text.find('x'); x != text.npos) {
+    ranks = parse_count("groups", text.substr(0, x), 1, most_grouped) *
+            parse_count("groups", text.substr(x + 1), 1, most_grouped);
+  } else {
+    for (const std::string& part : split_at(text, ';')) {
+      for (const int rank : parse_ranges("groups: a rank", part, most_grouped - 1)) {
+        ranks = std::max<std::int64_t>(ranks, rank + 1);
+      }
+    }
+  }
+  require(ranks <= most_grouped, "groups: " + text + " has " + std::to_string(ranks) + " ranks");
+  return static_cast<int>(ranks);
 }
 
 int group_size(const Groups& groups, int ranks) {

@@ -91,6 +91,8 @@ using Groups = std::vector<std::vector<Rank>>;
 /// "2x4" is two groups of four consecutive ranks, "0-3;4-7" or "0,2;1,3" lists them; "" is none.
 /// Throws InvalidArgument unless groups are equally large and have every rank once.
 Groups parse_groups(const std::string& text, int ranks);
+/// How many ranks such a text names, 8 of "2x4". Throws InvalidArgument for more than 65,536.
+int ranks_of_groups(const std::string& text);
 /// Ranks of a group: all if there are no groups.
 int group_size(const Groups& groups, int ranks);
 

@@ -54,7 +54,9 @@ std::string what_is_missing(const std::string& library) {
            "it takes no rules from here that a second run could prove; rules by a model are "
            "written by 'select --export'";
   }
-  return "the MPI of a build is chosen when it is configured, with -DCOLLBENCH_MPI=openmpi or "
+  const std::string missing = why_unavailable(find_backend("mpi"));
+  return (missing.empty() ? "" : missing + "; ") +
+         "the MPI of a build is chosen when it is configured, with -DCOLLBENCH_MPI=openmpi or "
          "mpich";
 }
 

@@ -70,7 +70,11 @@ std::string read_file(const std::string& path, std::size_t limit, double pipe_pa
   assert(limit < std::numeric_limits<std::size_t>::max());
   // Without O_NONBLOCK, opening a pipe waits for its writer for ever.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  if (file.number() < 0) unreadable(path, std::strerror(errno));
+  if (file.number() < 0) {
+    const int reason = errno;
+    unreadable(path,
+               path == "-" ? "no such file; standard input is /dev/stdin" : std::strerror(reason));
+  }
   struct stat facts {};
   if (::fstat(file.number(), &facts) != 0) unreadable(path, std::strerror(errno));
   // The size of a file in /proc is 0; a true size saves reading what is refused anyway.

@@ -23,18 +23,26 @@ std::optional<Number> value_in(std::string_view text, Number least, Number most)
   return value;
 }
 
+/// The larger end of a range that begins with `first`, both as `word` has them.
+std::int64_t end_of_range(const std::string& label, const std::string& word,
+                          const std::string& last, std::int64_t first, std::int64_t most) {
+  const std::int64_t end = parse_count(label, last, 0, most);
+  require(end >= first, fmt::format("{}: '{}' ends before it begins", label, word));
+  return end;
+}
+
 void append_range(const std::string& label, const std::string& word, std::vector<int>& counts) {
   const std::size_t colon = word.find(':');
   const std::size_t second = word.find(':', colon + 1);
   const auto first = parse_count(label, word.substr(0, colon), 1, most_workers);
   const auto last =
-      parse_count(label, word.substr(colon + 1, second - colon - 1), first, most_workers);
+      end_of_range(label, word, word.substr(colon + 1, second - colon - 1), first, most_workers);
   std::int64_t factor = 0;
   if (second != word.npos) {
     const std::string rule = word.substr(second + 1);
     require(rule.size() > 1 && rule[0] == 'x',
             fmt::format("{}: '{}' is not FIRST:LAST or FIRST:LAST:xFACTOR", label, word));
-    factor = parse_count(label, rule.substr(1), 2, most_workers);
+    factor = parse_count(label + ": the factor", rule.substr(1), 2, most_workers);
   }
   for (std::int64_t n = first; n <= last; n = factor == 0 ? n + 1 : n * factor) {
     counts.push_back(static_cast<int>(n));
@@ -136,7 +144,7 @@ std::vector<int> parse_ranges(const std::string& label, const std::string& text,
     const std::size_t dash = word.find('-');
     const auto first = parse_count(label, word.substr(0, dash), 0, most);
     const auto last =
-        dash == word.npos ? first : parse_count(label, word.substr(dash + 1), first, most);
+        dash == word.npos ? first : end_of_range(label, word, word.substr(dash + 1), first, most);
     require(static_cast<std::int64_t>(numbers.size()) + last - first <= most,
             fmt::format("{}: more than {} numbers", label, most + 1));
     for (auto n = first; n <= last; ++n) numbers.push_back(static_cast<int>(n));

@@ -35,7 +35,10 @@ TEST(ParseCountTest, NamesTheOptionTheValueAndTheBound) {
 
 TEST(ParseCpuListTest, TakesNumbersAndRangesInTheOrderWritten) {
   EXPECT_EQ(parse_cpu_list("--pin", "4,0-2"), (std::vector<int>{4, 0, 1, 2}));
-  EXPECT_EQ(refusal([] { parse_cpu_list("--pin", "3-1"); }), "--pin must be at least 3 (got 1)");
+  EXPECT_EQ(refusal([] { parse_cpu_list("--pin", "3-1"); }), "--pin: '3-1' ends before it begins");
+  EXPECT_EQ(refusal([] { parse_worker_counts("-W", "4:1"); }), "-W: '4:1' ends before it begins");
+  EXPECT_EQ(refusal([] { parse_worker_counts("-W", "1:4:x1"); }),
+            "-W: the factor must be at least 2 (got 1)");
   for (const char* text : {"", "0,", "-1", "0-", "1024", "0-99999999"}) {
     EXPECT_NE(refusal([&] { parse_cpu_list("--pin", text); }), "") << text;
   }
