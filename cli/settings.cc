@@ -197,7 +197,8 @@ Settings::Settings(const CLI::App& app, std::span<const OptionRow> rows) : rows_
     const CLI::Option* option =
         app.get_option(is_argument(row) ? std::string(row.name) : fmt::format("--{}", row.name));
     if (option->count() == 0) continue;
-    take(row.name, row.metavar.empty() ? "true" : option->results().back(), "flag", flag_priority);
+    take(row.name, flag_value(row, option->results().back(), fmt::format("--{}", row.name)), "flag",
+         flag_priority);
     values_.find(row.name)->second.words = option->results();
     check_value(row, label(row.name), at(row.name).value);
   }

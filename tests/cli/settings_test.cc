@@ -114,6 +114,21 @@ TEST(ConfigErrorTest, AWrongValueIsNamedWithItsSource) {
               HasSubstr("COLLBENCH_ISOLATE: 'isolate' is a switch: true or false, not 'maybe'"));
 }
 
+TEST(ConfigErrorTest, ASwitchThatIsGivenAValueHasThatValue) {
+  RunFolder folder;
+  folder.write("collbench.toml", "quiet = true\n");
+  const auto quiet = [&](const std::string& flag) {
+    return dumped(invoke(folder, {"--dump-config", flag}), "quiet");
+  };
+  EXPECT_EQ(quiet("--quiet"), "quiet = true # flag");
+  EXPECT_EQ(quiet("-q"), "quiet = true # flag");
+  EXPECT_EQ(quiet("--quiet=1"), "quiet = true # flag");
+  EXPECT_EQ(quiet("--quiet=false"), "quiet = false # flag") << "and it beats the file";
+  const CommandOutcome wrong = invoke(folder, {"--list", "--isolate=banana"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("--isolate: 'isolate' is a switch: true or false, not"));
+}
+
 TEST(ConfigErrorTest, SettingsAboutSettingsAreNoKeys) {
   RunFolder folder;
   folder.write("collbench.toml", "dump-config = true\n");
