@@ -97,6 +97,9 @@ void require_one_sum(const std::vector<Case>& cases) {
   require(cases.size() == 1,
           fmt::format("--observe writes the sums of one case, and these are {}", cases.size()));
   const Case& point = cases.front();
+  require(point.type == DataType::f32 || point.type == DataType::f64,
+          fmt::format("--observe is for f32 and f64, whose sums tell orders apart; not for {}",
+                      to_string(point.type)));
   require(point.collective == CollectiveKind::all_reduce && point.op == ReduceOp::sum &&
               point.groups.empty(),
           "--observe is for sums of an all-reduce of all workers, whose order 'algos order' finds; "

@@ -81,8 +81,13 @@ int simulate_cases(const Settings& settings, std::vector<Case> cases) {
       std::make_shared<CaseBinder>(settings.flag("check") || wants_details(settings));
   const RunPlan plan = plan_of(std::move(cases), binder, progress);
   Environment environment = run_environment(settings);
-  ReporterSet reporters(outputs_of(settings, record_format_names()), plan.sampling);
-  if (settings.flag("explain")) reporters.add(explaining_reporter(std::cout));
+  const Outputs outputs = outputs_of(settings, record_format_names());
+  for (const Case& point : plan.cases)
+    binder->require_playable(point);  // before a file is replaced
+  ReporterSet reporters(outputs, plan.sampling);
+  const bool is_table = outputs.console.empty() || outputs.console == "table";
+  if (settings.flag("explain"))
+    reporters.add(explaining_reporter(is_table ? std::cout : std::cerr));
   watch_stop_signals();
   const RunResult result = run_cases(plan, environment, reporters.pointers());
   progress.clear();

@@ -44,10 +44,15 @@ bool is_library_case(const std::string& algorithm) {
          algorithm.starts_with(std::string(library) + ":");
 }
 
-Measurement measure_library_case(const Case& point, const Machine& machine) {
+void require_library_case(const Case& point) {
   require(point.collective == CollectiveKind::all_reduce,
           fmt::format("{}: only all-reduce is modelled, not {}", point.algorithm,
                       to_string(point.collective)));
+  library_question(point);
+}
+
+Measurement measure_library_case(const Case& point, const Machine& machine) {
+  require_library_case(point);
   const int nodes = nodes_of(machine.topology.layout(), point.workers);
   const NcclInputs inputs = nccl_inputs(machine, point.workers, nodes);
   const LibraryPlay play = library_choice(inputs, library_question(point));

@@ -38,22 +38,29 @@ Schedule schedule_of(const Case& point, const AlgorithmSpec& algorithm) {
   return groups.empty() ? inner : side_by_side(inner, groups);
 }
 
+Disturbance disturbance_of(const Simulated& simulated) {
+  Disturbance disturbance;
+  disturbance.jitter = simulated.jitter;
+  disturbance.seed = simulated.seed;
+  disturbance.stragglers = parse_stragglers(simulated.stragglers);
+  return disturbance;
+}
+
+Topology slowed_as_asked(const Topology& topology, const Simulated& simulated) {
+  if (simulated.slow_hosts.empty()) return topology;
+  const SlowHosts slow = parse_slow_hosts(simulated.slow_hosts);
+  return topology.slowed(slow.hosts, slow.factors);
+}
+
 /// The scenario without a protocol.
 Scenario scenario_of(const Case& point, const Machine& machine, const AlgorithmSpec& algorithm) {
   const Simulated& simulated = point.simulated;
   const bool checkable = point.collective == CollectiveKind::all_reduce && point.groups.empty();
   require(checkable || !simulated.real_data,
           "real data are checked for all-reduces of all workers; leave --real-data out");
-  Disturbance disturbance;
-  disturbance.jitter = simulated.jitter;
-  disturbance.seed = simulated.seed;
-  disturbance.stragglers = parse_stragglers(simulated.stragglers);
   Machine slowed = machine;
-  slowed.topology = routed_for(algorithm, machine.topology, point.bytes, point.collective);
-  if (!simulated.slow_hosts.empty()) {
-    const SlowHosts slow = parse_slow_hosts(simulated.slow_hosts);
-    slowed.topology = slowed.topology.slowed(slow.hosts, slow.factors);
-  }
+  slowed.topology = slowed_as_asked(
+      routed_for(algorithm, machine.topology, point.bytes, point.collective), simulated);
   return Scenario{.schedule = schedule_of(point, algorithm),
                   .machine = std::move(slowed),
                   .placement = place(simulated.mapping, point.workers, machine.topology),
@@ -63,7 +70,7 @@ Scenario scenario_of(const Case& point, const Machine& machine, const AlgorithmS
                   .posting = parse_posting(simulated.posting),
                   .protocol = {},
                   .equal_chunks = simulated.equal_chunks,
-                  .disturbance = disturbance,
+                  .disturbance = disturbance_of(simulated),
                   .real_data = simulated.real_data};
 }
 
@@ -229,20 +236,46 @@ BoundCase CaseBinder::bind(const Case& point) {
   const AlgorithmSpec spec =
       fit_to(parse_algorithm_spec(point.algorithm), machine.topology, group_size(point));
   BoundCase bound{scenario_of(point, machine, spec), to_string(spec)};
-  const std::vector<Protocol>& ladder = machine.costs.protocols;
-  const std::string& wanted = point.simulated.protocol;
-  if (wanted == "auto") {
-    if (!ladder.empty()) bound.scenario.protocol = decide_protocol(bound.scenario).algorithm;
-    return bound;
+  if (point.simulated.protocol != "auto") {
+    require_protocol(point);
+    bound.scenario.protocol = point.simulated.protocol;
+  } else if (!machine.costs.protocols.empty()) {
+    bound.scenario.protocol = decide_protocol(bound.scenario).algorithm;
   }
+  return bound;
+}
+
+void CaseBinder::require_protocol(const Case& point) {
+  const Machine& machine = machine_of(point);
+  const std::string& wanted = point.simulated.protocol;
   std::vector<std::string> names;
-  for (const Protocol& protocol : ladder) names.push_back(protocol.name);
-  require(std::find(names.begin(), names.end(), wanted) != names.end(),
+  for (const Protocol& protocol : machine.costs.protocols) names.push_back(protocol.name);
+  require(wanted == "auto" || std::ranges::find(names, wanted) != names.end(),
           fmt::format("{} has no protocol '{}'.{} It has {}", machine.topology.name(), wanted,
                       did_you_mean(wanted, names),
                       names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
-  bound.scenario.protocol = wanted;
-  return bound;
+}
+
+void CaseBinder::require_modelled(const Case& point) {
+  const std::string need =
+      messages_only_ ? "only messages can be traced or checked" : need_of_messages(point);
+  require(need.empty(),
+          fmt::format("{}: {}, and it is not a schedule of messages", point.algorithm, need));
+  if (is_library_case(point.algorithm)) return require_library_case(point);
+  require(point.collective == CollectiveKind::all_reduce,
+          fmt::format("{}: switches add whole vectors; it has no {}", point.algorithm,
+                      to_string(point.collective)));
+}
+
+void CaseBinder::require_playable(const Case& point) {
+  const Machine& machine = machine_of(point);
+  if (is_library_case(point.algorithm) || is_in_network(point.algorithm, machine)) {
+    return require_modelled(point);
+  }
+  require_protocol(point);
+  start_times(disturbance_of(point.simulated), point.workers);
+  slowed_as_asked(machine.topology, point.simulated);
+  place(point.simulated.mapping, point.workers, machine.topology);
 }
 
 Choice CaseBinder::decide_algorithm(const Case& point) {
@@ -294,14 +327,8 @@ std::optional<Measurement> CaseBinder::measure_modelled(const Case& point, std::
   if (!is_of_library && !is_in_network(point.algorithm, machine)) {
     return measure_fitted(point, remark);
   }
-  const std::string need =
-      messages_only_ ? "only messages can be traced or checked" : need_of_messages(point);
-  require(need.empty(),
-          fmt::format("{}: {}, and it is not a schedule of messages", point.algorithm, need));
+  require_modelled(point);
   if (is_of_library) return measure_library_case(point, machine);
-  require(point.collective == CollectiveKind::all_reduce,
-          fmt::format("{}: switches add whole vectors; it has no {}", point.algorithm,
-                      to_string(point.collective)));
   const Prediction added =
       predict_in_network(machine, point.workers, point.bytes, {point.type, point.op});
   Measurement measured = modelled(added.time(), fmt::format("{} (switches add)", point.algorithm),

@@ -47,6 +47,9 @@ class CaseBinder {
   /// Throws InvalidArgument, saying what would be possible, for a machine, algorithm, mapping,
   /// protocol or disturbance that does not exist or does not fit.
   BoundCase bind(const Case& point);
+  /// Throws as bind() and measure_modelled() do for what is no matter of algorithm or size:
+  /// machine, mapping, protocol, disturbances, and what models cannot answer. Takes little time.
+  void require_playable(const Case& point);
   /// The algorithm for a case whose algorithm is "auto": the candidates of the policy `auto` on the
   /// machine, predicted as they are mapped, slowed and posted here, and the fastest of them or,
   /// where the best few have few messages, the fastest when played.
@@ -59,6 +62,9 @@ class CaseBinder {
   std::optional<Measurement> measure_modelled(const Case& point, std::string& remark);
 
  private:
+  void require_protocol(const Case& point);
+  /// The case is of the library or of switches that add. Throws for what only messages can answer.
+  void require_modelled(const Case& point);
   const Calibration* calibration_on(const Case& point);
   std::optional<Measurement> measure_fitted(const Case& point, std::string& remark);
   Choice decide_protocol(const Scenario& scenario);
@@ -103,8 +109,11 @@ std::optional<Measurement> measure_fitted_case(const Case& point, const Calibrat
 /// Whether it is a name of what NCCL or RCCL would play.
 bool is_library_case(const std::string& algorithm);
 
-/// What that takes. Requires is_library_case(). Throws InvalidArgument for another collective, an
-/// unknown name or protocol, and what NCCL does not have there.
+/// Throws InvalidArgument for another collective, an unknown name or protocol. Requires
+/// is_library_case().
+void require_library_case(const Case& point);
+/// What that takes. Throws as require_library_case(), and InvalidArgument for what NCCL does not
+/// have there.
 Measurement measure_library_case(const Case& point, const Machine& machine);
 
 }  // namespace collbench
