@@ -3,6 +3,7 @@
 #include <chrono>
 #include <iostream>
 #include <iterator>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -17,6 +18,7 @@
 #include "cli/simulate_options.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/output_file.h"
 #include "core/parse.h"
 #include "core/plain_text.h"
 #include "core/stop_request.h"
@@ -90,15 +92,14 @@ std::vector<Case> cases_of_shard(std::vector<Case> cases, const Shard& shard) {
 }
 
 /// Shows all records in the order of the cases once the sweep is done, if a format was asked for.
-void show(const Settings& settings, const Environment& environment, const std::vector<Case>& cases,
+void show(const Outputs& outputs, const Environment& environment, const std::vector<Case>& cases,
           const std::vector<Record>& records) {
-  const Outputs outputs = outputs_of(settings, record_format_names());
   if (outputs.console.empty() && outputs.files.empty()) return;
+  std::unordered_map<std::string, std::vector<const Record*>> by_case;
+  for (const Record& record : records) by_case[to_json(record.point)].push_back(&record);
   std::vector<Record> ordered;
   for (const Case& point : cases) {
-    for (const Record& record : records) {
-      if (to_json(record.point) == to_json(point)) ordered.push_back(record);
-    }
+    for (const Record* record : by_case[to_json(point)]) ordered.push_back(*record);
   }
   if (ordered.empty()) return;
   ReporterSet reporters(outputs, Sampling{});
@@ -182,7 +183,12 @@ std::vector<Case> possible_cases(const Settings& settings) {
 
 int sweep(const Settings& settings) {
   require(!settings.text("output").empty(), "--output FILE is needed: where the records go");
+  require(settings.text("output") != "-",
+          "--output: the same command continues the file, which standard output is not; --json - "
+          "shows the records there");
   refuse_details(settings);
+  const Outputs outputs = outputs_of(settings, record_format_names());
+  for (const auto& [format, file] : outputs.files) require_writable(file);
   const Shard shard = parse_shard(settings.text("shard"));
   const std::string path = shard_path(settings.text("output"), shard);
   const std::vector<Case> cases = cases_of_shard(possible_cases(settings), shard);
@@ -194,7 +200,7 @@ int sweep(const Settings& settings) {
   }
   watch_stop_signals();
   const SweepResult result = run_missing(settings, missing, file);
-  show(settings, environment, cases, file.records());
+  show(outputs, environment, cases, file.records());
   if (!settings.flag("quiet")) report(result, cases.size(), missing.size(), path, shard);
   if (result.wrong > 0) return exit_wrong_result;
   if (result.failed > 0) return exit_failed;

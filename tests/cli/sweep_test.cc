@@ -232,6 +232,9 @@ TEST_F(SweepTest, MisuseIsExplained) {
   refused({"small.toml"}, "--output FILE is needed");
   refused({"small.toml", "-o", "o", "--shard", "3/2"}, "part 3 of 2 does not exist");
   refused({"small.toml", "-o", "o", "--shard", "half"}, "'half' is not I/N");
+  refused({"small.toml", "-o", "-"}, "--json - shows the records there");
+  refused({"small.toml", "-o", "o", "--columns", "nonsense"}, "--columns: unknown column");
+  refused({"small.toml", "-o", "o", "--csv", "o"}, "name the same file, 'o'");
   refused({"small.toml", "-o", "o", "--jobs", "0"}, "--jobs must be at least 1");
   refused({"small.toml", "-o", "o", "--trace", "t.json"}, "--trace is of one case");
   refused({"small.toml", "-o", "small.toml"}, "not a record file");
