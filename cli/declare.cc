@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/exit_code.h"
+#include "cli/output_file.h"
 #include "cli/terminal.h"
 
 namespace collbench {
@@ -31,6 +32,9 @@ int carry_out(const CLI::App& app, std::span<const OptionRow> rows, SettingsActi
   const Settings settings =
       files == nullptr ? Settings(app, rows) : Settings(app, rows, files(app));
   if (shows_settings(settings)) return exit_ok;
+  require_distinct_outputs(settings);
+  // It has read all of them before it writes, so that records can be added to a file.
+  if (app.get_name() != "merge") require_inputs_kept(settings);
   const int code = run(settings);
   warn_of_unread(settings);
   return code;

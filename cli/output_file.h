@@ -15,8 +15,16 @@ namespace collbench {
 /// empty. Throws as OutputFile does (core/output_file.h).
 void write_output(const std::string& path, const std::function<void(std::ostream&)>& writer);
 
-/// Throws Unavailable where a file that one of these options names surely cannot be written, and
-/// InvalidArgument where several name standard output: before the long work whose results go there.
+/// Of all options that name a file to write, and the format that is asked for on standard output:
+/// throws InvalidArgument where two of them name one file, or both go to standard output. A device
+/// or pipe, such as /dev/null, may take several. Reads no option (Settings::unread_flags()).
+void require_distinct_outputs(const Settings& settings);
+/// Throws InvalidArgument where a file or folder that the command would write is one that it reads:
+/// the measured table would be gone. Reads no option.
+void require_inputs_kept(const Settings& settings);
+
+/// Throws Unavailable where a file that one of these options names surely cannot be written: before
+/// the long work whose results go there.
 void require_writable(const Settings& settings, std::initializer_list<const char*> options);
 
 enum class FormatsOf { records_and_comparisons, comparisons };

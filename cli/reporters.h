@@ -21,8 +21,8 @@ struct Outputs {
   std::map<std::string, std::string> files;  // by the names of their formats
   FormatOptions options;
 };
-/// Of the `formats` that the command has, without options. Throws InvalidArgument if two want
-/// standard output or one file, and for unknown formats.
+/// Of the `formats` that the command has, without options, which are distinct
+/// (cli/output_file.h). Throws InvalidArgument for unknown formats.
 Outputs named_outputs(const Settings& settings, const std::vector<std::string>& formats);
 /// The same with the options of tables and CSV, which are read if there is one. Also throws for
 /// unknown columns.

@@ -42,17 +42,13 @@ std::string flag_value(const OptionRow& row, const std::string& text, const std:
       fmt::format("{}: '{}' is a switch: true or false, not '{}'", source, row.name, text));
 }
 
-bool is_argument(const OptionRow& row) {
-  return row.name.front() >= 'A' && row.name.front() <= 'Z';
-}
-
 bool takes_several(const OptionRow& row) {
   return row.metavar.ends_with("...") || row.metavar.starts_with("-- ");
 }
 
 /// As CLI11 takes it: "-o,--out", "--out", "FILE".
 std::string spelling(const OptionRow& row) {
-  if (is_argument(row)) return std::string(row.name);
+  if (is_argument(row.name)) return std::string(row.name);
   return fmt::format("{}{}--{}", row.letter.empty() ? "" : fmt::format("-{},", row.letter),
                      row.also.empty() ? "" : fmt::format("--{},", row.also), row.name);
 }
@@ -65,7 +61,7 @@ bool is_configurable(std::string_view option) {
   return std::ranges::find(direct, option) == std::end(direct);
 }
 bool is_configurable(const OptionRow& row) {
-  return !is_argument(row) && is_configurable(row.name);
+  return !is_argument(row.name) && is_configurable(row.name);
 }
 
 std::vector<std::string> configurable_names(std::span<const OptionRow> rows) {
@@ -137,6 +133,8 @@ void refuse_unknown_variables(const CLI::App& app) {
 
 }  // namespace
 
+bool is_argument(std::string_view option) { return option.front() >= 'A' && option.front() <= 'Z'; }
+
 std::vector<OptionRow> concatenated(std::initializer_list<std::span<const OptionRow>> tables) {
   std::vector<OptionRow> rows;
   for (const auto table : tables) rows.insert(rows.end(), table.begin(), table.end());
@@ -155,7 +153,7 @@ void declare_options(CLI::App& app, std::span<const OptionRow> rows) {
     } else {
       option = app.add_option(spelling(row), help)->option_text(std::string(row.metavar));
       option->expected(takes_several(row) ? CLI::detail::expected_max_vector_size : 1);
-      if (!is_argument(row)) option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+      if (!is_argument(row.name)) option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     }
     option->group(std::string(row.group))->required(row.presence == Presence::required);
   }
@@ -194,8 +192,8 @@ Settings::Settings(const CLI::App& app, std::span<const OptionRow> rows) : rows_
   for (const OptionRow& row : rows) {
     const std::string fallback(row.metavar.empty() ? "false" : row.default_value);
     values_.emplace(row.name, Setting{fallback, "default", 0});
-    const CLI::Option* option =
-        app.get_option(is_argument(row) ? std::string(row.name) : fmt::format("--{}", row.name));
+    const CLI::Option* option = app.get_option(
+        is_argument(row.name) ? std::string(row.name) : fmt::format("--{}", row.name));
     if (option->count() == 0) continue;
     take(row.name, flag_value(row, option->results().back(), fmt::format("--{}", row.name)), "flag",
          flag_priority);
@@ -328,6 +326,7 @@ std::string Settings::format_of(const std::vector<std::string>& known) const {
 
 std::string Settings::label(std::string_view name) const {
   const Setting& setting = at(name);
+  if (is_argument(name)) return std::string(name);
   if (setting.priority == 0 || setting.priority == flag_priority) return fmt::format("--{}", name);
   return fmt::format("--{} (from {})", name, setting.source);
 }
@@ -356,7 +355,7 @@ std::vector<std::string> Settings::unread_flags() const {
   std::vector<std::string> names;
   for (const OptionRow& row : rows_) {
     const Setting& setting = at(row.name);
-    const bool is_flag = setting.priority == flag_priority && !is_argument(row);
+    const bool is_flag = setting.priority == flag_priority && !is_argument(row.name);
     if (is_flag && row.name != "config" && !*setting.is_read) names.push_back(label(row.name));
   }
   return names;

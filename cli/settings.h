@@ -63,6 +63,9 @@ struct Setting {
   std::shared_ptr<std::atomic<bool>> is_read = std::make_shared<std::atomic<bool>>(false);
 };
 
+/// Whether the option is an argument: a word without a name.
+bool is_argument(std::string_view option);
+
 /// Declares the rows on `app` in their groups.
 void declare_options(CLI::App& app, std::span<const OptionRow> rows);
 
@@ -100,6 +103,10 @@ class Settings {
   /// Takes flags alone.
   Settings(const CLI::App& app, std::span<const OptionRow> rows);
 
+  /// The table of the command's options.
+  std::span<const OptionRow> rows() const { return rows_; }
+  /// Of a declared name. Does not count as reading it.
+  const Setting& at(std::string_view name) const;
   /// Whether the command has this option.
   bool declares(std::string_view name) const { return values_.find(name) != values_.end(); }
   // These count as reading an option, which is of a declared name; see unread_flags().
@@ -153,7 +160,6 @@ class Settings {
   std::vector<std::string> provenance() const;
 
  private:
-  const Setting& at(std::string_view name) const;
   const Setting& read(std::string_view name) const;
   void take_environment();
   void take_files(const std::vector<ConfigLayer>& layers);

@@ -106,6 +106,9 @@ void show(const Settings& settings, const Certificate& certificate, const Synthe
     std::cout << to_json(certificate, plan, beside);
     return;
   }
+  constexpr const char* files[] = {"msccl", "mscclpp", "svg", "dot"};
+  const auto is_printed = [&](const char* file) { return settings.at(file).value == "-"; };
+  if (std::ranges::any_of(files, is_printed) && plan != nullptr) return;
   std::string text = to_text(certificate);
   if (plan != nullptr) text += plan_text(*plan, size_of_objective(settings));
   if (late != nullptr) text += to_text(*late);

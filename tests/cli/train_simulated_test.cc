@@ -272,7 +272,7 @@ TEST_F(TrainSimulatedTest, WhatDoesNotFitASimulatedStepIsRefusedBeforeIt) {
   refused({"--strategy", "parameter-server"}, "strategy of a workload's steps");
   refused({"--slow-workers", "0:0.5,0:0.5"}, "0 is named twice");
   refused({"--datatype", "i32"}, "gradients are no whole numbers");
-  refused({"--json", "-", "--trace", "-"}, "standard output has room for one");
+  refused({"--json", "-", "--trace", "-"}, "--trace: standard output already carries --json");
 }
 
 }  // namespace
