@@ -4,6 +4,9 @@
 #include <iostream>
 #include <optional>
 #include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "bench/foreign/foreign_tables.h"
 #include "bench/reports/diagnosis_report.h"
@@ -12,6 +15,7 @@
 #include "cli/exit_code.h"
 #include "cli/measured_files.h"
 #include "cli/output_file.h"
+#include "core/error.h"
 #include "heuristics/diagnosis/table_cases.h"
 
 namespace collbench {
@@ -49,7 +53,11 @@ int diagnose_tables(const Settings& settings) {
   HtmlReport page;
   std::optional<MeasuredTable> reference;
   if (settings.given("healthy")) {
-    reference = read_measured_files({settings.text("healthy")}).front();
+    std::vector<MeasuredTable> healthy = read_measured_files({settings.text("healthy")});
+    require(healthy.size() == 1,
+            fmt::format("{}: '{}' holds {} tables; name one of them", settings.label("healthy"),
+                        settings.text("healthy"), healthy.size()));
+    reference = std::move(healthy.front());
   }
   bool is_wrong = false;
   for (const MeasuredTable& table : read_measured_files(settings.words("FILE"))) {

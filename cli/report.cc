@@ -237,7 +237,9 @@ void write_format(const ReportFormat& format, std::ostream& out, const ReportInp
     format.comparison(out, *inputs.compared, options.style);
   } else {
     require(!inputs.sources.empty(),
-            fmt::format("{} is of records, and only a comparison was given", format.name));
+            fmt::format("{} is of records, and {}", format.name,
+                        inputs.compared ? "only a comparison was given"
+                                        : "none were given; --html shows traces and links"));
     write_records(format, out, inputs, options);
   }
   out << std::flush;
@@ -320,13 +322,21 @@ void require_network(const std::string& network, const std::vector<Record>& reco
                       known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "))));
 }
 
+/// Options of a page that is not written, and of records where there are none, are without effect.
+void disregard_unused(const Settings& settings, const Outputs& outputs,
+                      const ReportInputs& inputs) {
+  const bool has_page = outputs.console == "html" || outputs.files.contains("html");
+  for (const char* option : {"history", "topo", "repository", "title"}) {
+    if (!has_page) settings.disregard(option);
+  }
+  if (inputs.sources.empty()) settings.disregard("filter");
+}
+
 int report_command(const Settings& settings) {
   Outputs outputs = outputs_of(settings, report_format_names());
   bool draws = false;
   for (const char* option : pictures) {
     draws |= settings.given(option);
-    require(settings.text(option) != "-" || outputs.console.empty(),
-            fmt::format("--{}: standard output already carries another format", option));
   }
   if (outputs.console.empty() && outputs.files.empty() && !draws) outputs.console = "table";
   ReportInputs inputs = read_report_inputs(settings.words("FILE"));
@@ -344,6 +354,7 @@ int report_command(const Settings& settings) {
     warn_of_tables(inputs);
     annotate(inputs);
   }
+  disregard_unused(settings, outputs, inputs);
   const std::vector<Record> records = inputs.records();
   const auto wrong = std::ranges::count_if(records, [](const Record& r) { return !is_right(r); });
   if (wrong > 0) {

@@ -35,12 +35,6 @@ std::vector<std::string> columns_of(const Settings& settings, std::string_view o
   return names;
 }
 
-/// Of devices and pipes, such as /dev/null, which may take several.
-bool is_no_file(const std::string& path) {
-  std::error_code unseen;
-  return std::filesystem::exists(path, unseen) && !std::filesystem::is_regular_file(path, unseen);
-}
-
 }  // namespace
 
 Outputs named_outputs(const Settings& settings, const std::vector<std::string>& formats) {
@@ -48,23 +42,14 @@ Outputs named_outputs(const Settings& settings, const std::vector<std::string>& 
   if (settings.declares("format") && settings.given("format")) {
     outputs.console = settings.one_of("format", formats);
   }
-  std::map<std::filesystem::path, std::string> written;  // and the format
   for (const std::string& name : formats) {
     if (!settings.declares(name) || settings.text(name).empty()) continue;
     const std::string& file = settings.text(name);
     if (file == "-") {
-      require(
-          outputs.console.empty(),
-          fmt::format("{}: standard output already carries another format", settings.label(name)));
       outputs.console = name;
-      continue;
+    } else {
+      outputs.files[name] = file;
     }
-    const auto [other, is_new] =
-        written.try_emplace(std::filesystem::path(file).lexically_normal(), name);
-    require(is_new || is_no_file(file),
-            fmt::format("{} and {} name the same file, '{}'", settings.label(other->second),
-                        settings.label(name), file));
-    outputs.files[name] = file;
   }
   return outputs;
 }
@@ -201,7 +186,7 @@ Environment run_environment(const Settings& settings) {
   while (!command.empty() && command.back() == '\0') command.pop_back();
   std::replace(command.begin(), command.end(), '\0', ' ');
   environment["command"] = command;
-  environment["seed"] = settings.text("seed");
+  environment["seed"] = settings.at("seed").value;  // whether or not it had an effect
   return environment;
 }
 

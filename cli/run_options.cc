@@ -191,10 +191,14 @@ void read_collective(const Settings& settings, Sweep& sweep) {
   // nccl-tests take a root everywhere, and -1 for each in turn; where there is none it means
   // nothing.
   sweep.common.groups = settings.text("groups");
+  if (!sweep.common.groups.empty() && !settings.given("workers")) {
+    sweep.workers = {ranks_of_groups(sweep.common.groups)};
+  }
   read_counts(settings, sweep);
   const bool rooted = has_root(sweep.common.collective);
   const int root = settings.count("root", rooted ? 0 : -1, 65'535);
   if (rooted) sweep.common.root = root;
+  if (!rooted) settings.disregard("root");
 }
 
 void read_sizes(const Settings& settings, Sweep& sweep) {
@@ -269,14 +273,15 @@ template <typename Value>
 std::vector<Value> all_named(const Settings& settings, const char* option,
                              std::span<const Value> all, Value (*parse)(std::string_view)) {
   std::vector<Value> values;
+  bool has_all = false;
   for (const std::string& name : settings.list(option)) {
-    if (name == "all") return {all.begin(), all.end()};
-    values.push_back(parse(name));
+    has_all |= name == "all";
+    if (name != "all") values.push_back(parse(name));
   }
-  return values;
+  return has_all ? std::vector<Value>(all.begin(), all.end()) : values;
 }
 
-/// Options of back ends and collectives that no case has are without effect.
+/// Options of back ends that no case has are without effect.
 void disregard_others(const Settings& settings, const std::vector<Case>& cases) {
   const auto any_backend = [&](auto has) {
     return std::ranges::any_of(cases,
@@ -291,9 +296,6 @@ void disregard_others(const Settings& settings, const std::vector<Case>& cases) 
   if (!any_backend([](const Backend& b) { return b.on_gpus && b.has_library; })) {
     settings.disregard("nccl-library");
   }
-  const bool is_rooted =
-      std::ranges::any_of(cases, [](const Case& point) { return has_root(point.collective); });
-  if (!is_rooted) settings.disregard("root");
 }
 
 std::vector<Case> cases_of(const Settings& settings, const std::optional<LaunchedWorker>& worker) {

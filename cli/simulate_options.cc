@@ -103,6 +103,7 @@ Simulated simulated_of(const Settings& settings) {
   simulated.stragglers = settings.text("stragglers");
   simulated.slow_hosts = settings.text("slow-hosts");
   simulated.seed = settings.seed();
+  if (simulated.jitter == Seconds{0}) settings.disregard("seed");
   return simulated;
 }
 

@@ -110,6 +110,9 @@ TEST(ConfigErrorTest, AWrongValueIsNamedWithItsSource) {
   folder.write("collbench.toml", "\nworkers = 0\n");
   EXPECT_THAT(invoke(folder, {"--list"}).err,
               HasSubstr("--workers (from ./collbench.toml:2) must be at least 1 (got 0)"));
+  EXPECT_THAT(invoke(folder, {"--list", "-W2", "-d", "all,junk"}).err, HasSubstr("junk"));
+  EXPECT_THAT(invoke(folder, {"history", "show", ""}).err, HasSubstr(": CASE: the value is empty"));
+  EXPECT_THAT(invoke(folder, {"report", "-"}).err, HasSubstr("standard input is /dev/stdin"));
   EXPECT_THAT(invoke(folder, {"--list", "-W2"}, {{"COLLBENCH_ISOLATE", "maybe"}}).err,
               HasSubstr("COLLBENCH_ISOLATE: 'isolate' is a switch: true or false, not 'maybe'"));
 }
@@ -157,6 +160,19 @@ TEST(UnreadFlagsTest, AreNamedAfterTheCommandAndReadOnesAreNot) {
   const CommandOutcome step = invoke(
       folder, {"train", "--workload", "resnet50", "--topo", "star:4,1Gbps,1us", "--widths", "3"});
   EXPECT_THAT(step.err, HasSubstr("warning: --widths had no effect here"));
+}
+
+TEST(UnreadFlagsTest, OptionsOfWhatASimulationOrAReportDoesNotHaveAreNamed) {
+  RunFolder folder;
+  const std::string end = " had no effect here\n";
+  const CommandOutcome simulated =
+      invoke(folder, {"simulate", "-t", "star:4,1Gbps,5us", "-A", "ring", "-b", "1K", "-e", "1K",
+                      "-q", "--root", "2", "--seed", "7", "--json", "a.json"});
+  EXPECT_EQ(simulated.err, "collbench: warning: --root, --seed" + end);
+  const CommandOutcome shown =
+      invoke(folder, {"report", "a.json", "--title", "mine", "--repository", "https://x"});
+  EXPECT_EQ(shown.err, "collbench: warning: --repository, --title" + end);
+  EXPECT_EQ(invoke(folder, {"report", "a.json", "--title", "mine", "--html", "a.html"}).err, "");
 }
 
 TEST(UnreadFlagsTest, OptionsOfWhatARunDoesNotHaveAreNamed) {
