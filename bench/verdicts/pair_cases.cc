@@ -201,7 +201,9 @@ std::string differing_fields(std::span<const JsonField<Owner>> fields, const Own
   for (const JsonField<Owner>& field : fields) {
     const std::string own = field_text(field, one);
     const auto is_other = [&](const Owner* other) { return field_text(field, *other) != own; };
-    if (std::ranges::any_of(all, is_other)) text += fmt::format("/{}:{}", field.key, own);
+    if (std::ranges::any_of(all, is_other)) {
+      text += fmt::format("/{}:{}", field.key, own.empty() ? "none" : own);
+    }
   }
   return text;
 }
