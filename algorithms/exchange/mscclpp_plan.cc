@@ -165,7 +165,10 @@ class PlanOfGpu {
     Json ops = Json::array();
   };
 
-  int link_to(Rank peer) const { return share_memory_(rank_, peer) ? 0 : 1; }
+  // Both ends have to have a channel of the same kind, whichever way messages go.
+  int link_to(Rank peer) const {
+    return share_memory_(rank_, peer) && share_memory_(peer, rank_) ? 0 : 1;
+  }
   static int index_of(const std::vector<Rank>& peers, Rank peer) {
     return static_cast<int>(std::lower_bound(peers.begin(), peers.end(), peer) - peers.begin());
   }

@@ -17,7 +17,8 @@
 
 namespace collbench {
 
-/// Whether GPUs write into each other's memory (NVLink); others go through a port (InfiniBand).
+/// Whether a GPU writes into another's memory (NVLink). Pairs that do not both do so go through a
+/// port (InfiniBand).
 using ShareMemory = std::function<bool(Rank a, Rank b)>;
 
 /// An all-reduce, reduce-scatter or all-gather in place, whose chunks are all of one size there:

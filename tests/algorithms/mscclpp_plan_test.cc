@@ -214,8 +214,8 @@ ShareMemory nodes_of(int ranks) {
   return [ranks](Rank a, Rank b) { return a / ranks == b / ranks; };
 }
 
-void expect_right(const Schedule& schedule, CollectiveKind kind, int per_node) {
-  const std::string text = to_mscclpp_json(schedule, kind, nodes_of(per_node));
+void expect_right(const Schedule& schedule, CollectiveKind kind, const ShareMemory& share_memory) {
+  const std::string text = to_mscclpp_json(schedule, kind, share_memory);
   for (int seed = 0; seed < 2; ++seed) {
     MscclppModel model(text);
     ASSERT_TRUE(model.play(seed)) << schedule.name() << " stands still";
@@ -234,6 +234,10 @@ void expect_right(const Schedule& schedule, CollectiveKind kind, int per_node) {
       }
     }
   }
+}
+
+void expect_right(const Schedule& schedule, CollectiveKind kind, int per_node) {
+  expect_right(schedule, kind, nodes_of(per_node));
 }
 
 TEST(MscclppPlanTest, DoesWhatTheScheduleDoes) {
@@ -264,6 +268,15 @@ TEST(MscclppPlanTest, PairsOfNodesUseAPort) {
       parse_json<json>(to_mscclpp_json(ring, CollectiveKind::all_reduce, nodes_of(2)));
   EXPECT_EQ(inside["gpus"][0]["channels"].size(), 1U);
   EXPECT_EQ(apart["gpus"][0]["channels"].size(), 2U);
+}
+
+// Of two equal planes, one of NVLink and one of adapters, the way back need not take the same.
+TEST(MscclppPlanTest, BothEndsHaveChannelsOfOneKind) {
+  const ShareMemory by_source = [](Rank from, Rank) { return from % 2 == 0; };
+  for (const char* spec : {"ring", "direct", "double-tree"}) {
+    expect_right(make_schedule(parse_algorithm_spec(spec), 4), CollectiveKind::all_reduce,
+                 by_source);
+  }
 }
 
 TEST(MscclppPlanTest, RefusesWhatTheExecutorHasNoRoomFor) {
