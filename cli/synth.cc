@@ -97,7 +97,7 @@ void show(const Settings& settings, const Certificate& certificate, const Synthe
           const LatePlan* late = nullptr) {
   std::optional<Certificate> whole;
   if (!settings.text("degrade").empty()) {
-    whole = certify(machine(settings.text("topo")).topology, certificate.goal);
+    whole = certify(machine(settings.text("topo")).topology, certificate.goal, certificate.trees);
   }
   const bool dead_links = settings.flag("dead-links");
   if (settings.flag("json")) {

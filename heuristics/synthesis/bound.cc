@@ -271,8 +271,12 @@ ThroughputBound all_gather_bound(const CapacityGraph& graph, int trees) {
     if (!not_better(most)) best = {most, capacity};
   }
   const WideInteger parts = static_cast<WideInteger>(graph.ranks) * trees * graph.unit;
-  bound.seconds_per_gigabyte =
-      reduced(best.numerator * bytes_of_gigabyte, best.denominator * parts);
+  const Fraction by_trees = reduced(best.numerator * bytes_of_gigabyte, best.denominator * parts);
+  const Fraction& by_cut = bound.seconds_per_gigabyte;
+  const bool is_proven_by_cut =
+      by_trees.numerator == by_cut.numerator && by_trees.denominator == by_cut.denominator;
+  if (!is_proven_by_cut) bound.cut = {};
+  bound.seconds_per_gigabyte = by_trees;
   bound.trees_per_root = trees;
   return bound;
 }

@@ -41,7 +41,7 @@ ThroughputBound all_gather_bound(const CapacityGraph& graph);
 ThroughputBound reduce_scatter_bound(const CapacityGraph& graph);
 
 /// The same for all-gather by `trees` equal trees from every root, each link carrying whole ones:
-/// what the bound loses to small programs. The cut is that of the bound without this. Exact where
+/// what the bound loses to small programs. The cut is empty where it is more than that. Exact where
 /// every switch has links of equal capacity in both directions. Requires 1 <= trees <= 1024.
 ThroughputBound all_gather_bound(const CapacityGraph& graph, int trees);
 

@@ -25,7 +25,7 @@ double rate_across(const Topology& topology, const BindingCut& cut) {
 }
 
 std::string cut_text(const Certificate& certificate) {
-  const auto& [topology, goal, bound, halves, weakest] = certificate;
+  const auto& [topology, goal, bound, halves, weakest, trees] = certificate;
   const BindingCut& cut = bound.cut;
   int ranks = 0;
   for (const Vertex v : cut.members) ranks += v < topology.hosts() ? 1 : 0;
@@ -86,7 +86,8 @@ Certificate certify(const Topology& topology, CollectiveKind goal, int trees) {
     if (goal == CollectiveKind::reduce_scatter)
       return {topology, goal, reduce_scatter_bound(graph)};
     if (goal == CollectiveKind::all_gather) {
-      return {topology, goal, trees > 0 ? all_gather_bound(graph, trees) : all_gather_bound(graph)};
+      if (trees == 0) return {topology, goal, all_gather_bound(graph)};
+      return {topology, goal, all_gather_bound(graph, trees), {}, {}, trees};
     }
     const ThroughputBound weakest = weakest_allreduce_bound(graph);
     const Fraction halves = two_halves_bound(graph);
@@ -98,7 +99,7 @@ Certificate certify(const Topology& topology, CollectiveKind goal, int trees) {
 }
 
 std::string to_json(const Certificate& certificate) {
-  const auto& [topology, goal, bound, halves, weakest] = certificate;
+  const auto& [topology, goal, bound, halves, weakest, trees] = certificate;
   nlohmann::ordered_json json;
   json["topology"] = topology.name();
   json["ranks"] = topology.hosts();
@@ -118,7 +119,7 @@ std::string to_json(const Certificate& certificate) {
 }
 
 std::string to_text(const Certificate& certificate) {
-  const auto& [topology, goal, bound, halves, weakest] = certificate;
+  const auto& [topology, goal, bound, halves, weakest, trees] = certificate;
   std::string text =
       fmt::format("{} on {}, {} ranks\n", to_string(goal), topology.name(), topology.hosts());
   const auto add = [&text](std::string_view key, const std::string& value) {
@@ -129,6 +130,8 @@ std::string to_text(const Certificate& certificate) {
     add("because", cut_text(certificate));
   } else if (!bound.groups.empty()) {
     add("because", groups_text(certificate));
+  } else if (trees > 0) {
+    add("because", "whole trees do not fill the links");
   } else {
     add("because", "no reduce and broadcast trees of one root each do better (linear program)");
   }

@@ -16,6 +16,7 @@ struct Certificate {
   ThroughputBound bound;
   std::optional<Fraction> two_halves{};  // of all-reduce: reduce-scatter, then all-gather
   std::optional<Fraction> weakest{};     // of all-reduce: by one cut
+  int trees = 0;                         // of each root, that were asked for; 0: as many as help
 };
 
 /// `trees` per root of all-gather, or 0 for as many as the bound needs. Throws InvalidArgument for

@@ -242,7 +242,8 @@ DeadLink dead_link(const Certificate& certificate) {
     if (!seen.insert(std::minmax(link.from, link.to)).second) continue;
     const auto id = static_cast<LinkId>(l);
     try {
-      const Certificate left = certify(without_cable(topology, id), certificate.goal);
+      const Certificate left =
+          certify(without_cable(topology, id), certificate.goal, certificate.trees);
       const double times = left.bound.seconds_per_gigabyte.value() / now;
       if (times <= dead.times * (1 + 1e-9)) continue;
       dead.times = times;

@@ -184,6 +184,21 @@ TEST_F(SynthTest, DeadLinksAreLookedForAmongLinksOfOneDirection) {
               HasSubstr("3 cables cut ranks off"));
 }
 
+// What is compared has as many trees, so a link that they do not fill costs nothing.
+TEST_F(SynthTest, FaultsAreComparedByAsManyTrees) {
+  write("fast.csv",
+        "from,to,bandwidth_GBps,kind\ng0,g1,15,x\ng1,g0,15,x\ng1,g2,15,x\ng2,g1,15,x\n"
+        "g2,g0,15,x\ng0,g2,15,x\ng0,g3,10,x\ng3,g0,10,x\ng1,g3,10,x\ng3,g1,10,x\n");
+  const std::string text = out({"synth", "--topo", "fast.csv", "--collective", "all-gather",
+                                "--trees-per-root", "1", "--degrade", "link g0>g1:1", "--bound"});
+  EXPECT_THAT(text, HasSubstr("degraded   1 times the whole network's time"));
+  EXPECT_THAT(text, HasSubstr("because    whole trees do not fill the links"));
+  // Three trees then enter a rank through two links, not 1.5 through each.
+  EXPECT_THAT(out({"synth", "--topo", "full:4,10GBps,1us", "--collective", "all-gather",
+                   "--trees-per-root", "1", "--dead-links"}),
+              HasSubstr("at worst 2 times the time"));
+}
+
 TEST_F(SynthTest, SharesOfLinksAreExact) {
   EXPECT_THAT(
       out({"synth", "--topo", "full:4,64GBps,1us", "--bound", "--json", "--degrade", "host 3:0.1"}),
