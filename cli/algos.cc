@@ -119,6 +119,13 @@ void print_markdown(const Schedule& schedule) {
   }
 }
 
+void print_msccl(const Schedule& schedule, CollectiveKind kind) {
+  std::cout << to_msccl_xml(schedule, kind);
+  const MscclSize size = msccl_size(schedule);
+  if (size.fits()) return;
+  std::cerr << fmt::format("collbench: warning: --format msccl: {}\n", to_string(size));
+}
+
 int show_algorithm(const Settings& settings) {
   const std::string& format =
       settings.one_of("format", {"table", "msccl", "mscclpp", "goal", "markdown"});
@@ -135,7 +142,7 @@ int show_algorithm(const Settings& settings) {
                       settings.label("counts")));
   const Schedule schedule =
       all_reduce ? make_schedule(spec, ranks) : make_schedule(spec, ranks, Bytes{0}, collective);
-  if (format == "msccl") std::cout << to_msccl_xml(schedule, collective.kind);
+  if (format == "msccl") print_msccl(schedule, collective.kind);
   if (format == "mscclpp") {
     std::cout << to_mscclpp_json(schedule, collective.kind, [](Rank, Rank) { return true; });
   }

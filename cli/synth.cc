@@ -120,11 +120,8 @@ void show(const Settings& settings, const Certificate& certificate, const Synthe
 void write_msccl(const SynthesisedPlan& plan, Bytes bytes, std::ostream& out) {
   const MscclExport program = to_msccl_export(plan, bytes);
   out << program.xml;
-  if (program.fits()) return;
-  std::cerr << fmt::format(
-      "collbench: warning: --msccl: {} chunks and thread blocks of {} steps; runtimes of MSCCL "
-      "take {} and {}\n",
-      program.chunks, program.steps, most_msccl_chunks, most_msccl_steps);
+  if (program.size.fits()) return;
+  std::cerr << fmt::format("collbench: warning: --msccl: {}\n", to_string(program.size));
 }
 
 int synthesise_network(const Settings& settings) {
@@ -138,9 +135,11 @@ int synthesise_network(const Settings& settings) {
     return exit_ok;
   }
   std::optional<LatePlan> late;
-  // Both formats have chunks of one size; a plan of MSCCL++ has a thread block for each tree.
+  // Both formats have chunks of one size; a plan of MSCCL++ has a thread block for each tree, and
+  // those of MSCCL have steps for no more trees of few ranks.
   const bool is_exported = !settings.text("msccl").empty() || !settings.text("mscclpp").empty();
-  const int equal_trees = !is_exported ? 0 : settings.text("mscclpp").empty() ? 512 : 64;
+  const bool takes_many = settings.text("mscclpp").empty() && network.hosts() > 32;
+  const int equal_trees = !is_exported ? 0 : takes_many ? 512 : 64;
   const auto make = [&]() -> SynthesisedPlan {
     if (!settings.text("late").empty()) {
       require(goal == CollectiveKind::all_reduce,

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <pugixml.hpp>
 
 #include "algorithms/exchange/msccl_program.h"
@@ -235,13 +236,22 @@ std::string to_msccl_xml(const Schedule& schedule, CollectiveKind kind) {
   return std::move(out).str();
 }
 
-int msccl_steps(const Schedule& schedule) {
-  std::size_t most = 0;
+MscclSize msccl_size(const Schedule& schedule) {
+  MscclSize size{0, 0, schedule.chunks()};
   for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
     const ExportedRank program(schedule, rank);
-    for (const BlockPeers& block : program.blocks()) most = std::max(most, block.steps.size());
+    size.blocks = std::max(size.blocks, static_cast<int>(program.blocks().size()));
+    for (const BlockPeers& block : program.blocks()) {
+      size.steps = std::max(size.steps, static_cast<int>(block.steps.size()));
+    }
   }
-  return static_cast<int>(most);
+  return size;
+}
+
+std::string to_string(const MscclSize& size) {
+  return fmt::format(
+      "{} thread blocks of up to {} steps and {} chunks; runtimes of MSCCL take {}, {} and {}",
+      size.blocks, size.steps, size.chunks, most_msccl_blocks, most_msccl_steps, most_msccl_chunks);
 }
 
 }  // namespace collbench

@@ -21,11 +21,25 @@ namespace collbench {
 std::string to_msccl_xml(const Schedule& schedule,
                          CollectiveKind kind = CollectiveKind::all_reduce);
 
-/// What the runtimes take (RCCL's msccl_struct.h): steps of a thread block, and chunks.
-inline constexpr int most_msccl_steps = 256;
+/// What the runtimes take: steps of a thread block, chunks, and thread blocks of a GPU, whose
+/// numbers a dependence keeps in a signed byte. Source: msccl_struct.h of RCCL (0088a127) and of
+/// Azure/msccl-executor-nccl (206e0c49); microsoft/msccl took 256 steps.
+inline constexpr int most_msccl_steps = 64;
 inline constexpr int most_msccl_chunks = 32767;
-/// The most steps of a block, those that only wait included.
-int msccl_steps(const Schedule& schedule);
+inline constexpr int most_msccl_blocks = 128;
+
+/// How large a program is.
+struct MscclSize {
+  int steps = 0;   // of the longest thread block, those that only wait included
+  int blocks = 0;  // of the GPU that has most
+  int chunks = 0;
+  bool fits() const {
+    return steps <= most_msccl_steps && blocks <= most_msccl_blocks && chunks <= most_msccl_chunks;
+  }
+};
+MscclSize msccl_size(const Schedule& schedule);
+/// "142 thread blocks of up to 64 steps and 72 chunks; runtimes of MSCCL take 128, 64 and 32767".
+std::string to_string(const MscclSize& size);
 
 /// Reads one of these in place, without scratch buffers, whose messages keep their offset, and puts
 /// its steps into the earliest rounds their data allow. Offsets in the smaller buffer of a half

@@ -285,8 +285,8 @@ MscclExport to_msccl_export(const SynthesisedPlan& plan, Bytes bytes) {
   for (int pieces = std::min(most_pieces, pipelining.pieces);; pieces /= 2) {
     const Schedule schedule =
         plan.plays_steps ? *plan.steps->schedule : packed_schedule(*packing, {pieces, 1}, "synth");
-    MscclExport program{"", msccl_steps(schedule), schedule.chunks()};
-    if (!program.fits() && pieces > 1 && !plan.plays_steps) continue;
+    MscclExport program{"", msccl_size(schedule)};
+    if (!program.size.fits() && pieces > 1 && !plan.plays_steps) continue;
     require_proof(schedule, plan.packing.goal);
     program.xml = to_msccl_xml(schedule, plan.packing.goal);
     return program;

@@ -49,9 +49,7 @@ bool proof_is_reduced(const SynthesisedPlan& plan, const Schedule& schedule);
 /// either.
 struct MscclExport {
   std::string xml;
-  int steps = 0;  // of the longest thread block
-  int chunks = 0;
-  bool fits() const { return steps <= most_msccl_steps && chunks <= most_msccl_chunks; }
+  MscclSize size{};
 };
 MscclExport to_msccl_export(const SynthesisedPlan& plan, Bytes bytes);
 

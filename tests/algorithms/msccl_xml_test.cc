@@ -105,8 +105,11 @@ TEST(MscclXml, KeepsToWhatRuntimesHaveRoomFor) {
     EXPECT_TRUE(verify_allreduce(from_msccl_xml(xml)).ok()) << spec;
   }
   // Each waits for one chunk and passes the next on.
-  EXPECT_EQ(msccl_steps(make_schedule("ring", 8)), 14);
-  EXPECT_GT(msccl_steps(make_schedule("ring", 160)), most_msccl_steps);
+  EXPECT_EQ(msccl_size(make_schedule("ring", 8)).steps, 14);
+  EXPECT_TRUE(msccl_size(make_schedule("ring", 33)).fits());
+  EXPECT_FALSE(msccl_size(make_schedule("ring", 34)).fits());  // 66 steps
+  EXPECT_TRUE(msccl_size(make_schedule("direct", 65)).fits());
+  EXPECT_FALSE(msccl_size(make_schedule("direct", 66)).fits());  // a block each way for each peer
 }
 
 TEST(MscclXml, RoundTripsBothHalvesOfEveryAlgorithmThatHasThem) {

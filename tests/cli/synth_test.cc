@@ -120,8 +120,11 @@ TEST_F(SynthTest, SaysWhereRuntimesOfMscclHaveNoRoom) {
   };
   EXPECT_EQ(warned("dgx-1-v100"), "");
   EXPECT_THAT(warned("mesh:270,100Gbps,1us"),
-              HasSubstr("270 chunks and thread blocks of 269 steps; runtimes of MSCCL take 32767 "
-                        "and 256"));
+              HasSubstr("warning: --msccl: 4 thread blocks of up to 269 steps and 270 chunks; "
+                        "runtimes of MSCCL take 128, 64 and 32767"));
+  EXPECT_THAT(
+      run({"algos", "show", "ring:segments=64", "-W", "8", "--format", "msccl"}).err,
+      HasSubstr("warning: --format msccl: 2 thread blocks of up to 896 steps and 512 chunks"));
 }
 
 TEST_F(SynthTest, WritesAPlanOfMscclppAndAPicture) {
