@@ -118,6 +118,8 @@ void choose_by_playing(LatePlan& late, const Machine& machine, Bytes bytes, int 
   late.played_waiting = usual->after;
   if (waits) {
     late.plan = std::move(waiting);
+    late.early = Seconds{0};
+    late.after = late.usual;
   } else {
     late.plan.tracks = best->tracks;
   }

@@ -149,10 +149,17 @@ std::string to_json(const Certificate& certificate, const SynthesisedPlan* plan,
     json["times_of_whole"] = times_of(certificate, *beside.whole);
   }
   if (beside.late != nullptr) {
-    json["late"] = {{"early_s", beside.late->early.count()},
-                    {"after_s", beside.late->after.count()},
-                    {"usual_after_s", beside.late->usual.count()},
-                    {"at_least_s", beside.late->at_least.count()}};
+    const LatePlan& late = *beside.late;
+    const auto if_played = [&](Seconds seconds) {
+      return late.played.count() > 0 ? nlohmann::ordered_json(seconds.count()) : nullptr;
+    };
+    json["late"] = {{"adds_up_early", late.adds_up_early()},
+                    {"early_s", late.early.count()},
+                    {"after_s", late.after.count()},
+                    {"usual_after_s", late.usual.count()},
+                    {"at_least_s", late.at_least.count()},
+                    {"simulated_early_after_s", if_played(late.played)},
+                    {"simulated_waiting_after_s", if_played(late.played_waiting)}};
   }
   if (beside.dead_links) {
     const DeadLink dead = dead_link(certificate);

@@ -9,6 +9,8 @@
 
 #include "tests/cli/invoke.h"
 
+#include "core/json.h"
+
 namespace collbench {
 namespace {
 
@@ -213,6 +215,19 @@ TEST_F(SynthTest, IsMadeForLateRanksAndPlayedWithThem) {
               HasSubstr("rank 1 by 900 ms: the others add up before"));
   EXPECT_THAT(out({"synth", "--topo", "net.csv", "--late", "1:900ms", "--objective", "4"}),
               HasSubstr("rank 1 by 900 ms: waiting for all is faster in simulation"));
+  // Then the times by links are also those of the plan that waits.
+  const auto late = [&](const char* objective) {
+    return parse_json<nlohmann::json>(out({"synth", "--topo", "net.csv", "--late", "1:900ms",
+                                           "--objective", objective, "--json"}))["late"];
+  };
+  const nlohmann::json waits = late("4");
+  EXPECT_EQ(waits["adds_up_early"], false);
+  EXPECT_EQ(waits["early_s"], 0);
+  EXPECT_EQ(waits["after_s"], waits["usual_after_s"]);
+  EXPECT_LE(waits["simulated_waiting_after_s"], waits["simulated_early_after_s"]);
+  const nlohmann::json early = late("64M");
+  EXPECT_EQ(early["adds_up_early"], true);
+  EXPECT_LT(early["after_s"], early["usual_after_s"]);
   EXPECT_THAT(refused({"synth", "--topo", "net.csv", "--late", "1:1ms", "--objective", "latency"}),
               HasSubstr("--late needs the size"));
   EXPECT_THAT(refused({"synth", "--topo", "net.csv", "--late", "1"}),
