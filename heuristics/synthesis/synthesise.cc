@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -118,6 +119,16 @@ void add_shallow(Packings& packed, const Topology& topology, CollectiveKind goal
   add(std::move(shallow));
 }
 
+/// Whether a pair of ranks may have several ways that pass no other rank: by switches, or by links
+/// of several kinds side by side.
+bool has_ways_beside(const Topology& topology) {
+  if (topology.vertices() > topology.hosts()) return true;
+  std::set<std::pair<Vertex, Vertex>> joined;
+  return !std::ranges::all_of(topology.links(), [&](const Link& link) {
+    return joined.emplace(link.from, link.to).second;
+  });
+}
+
 }  // namespace
 
 Topology SynthesisedPlan::network() const {
@@ -155,8 +166,8 @@ SynthesisedPlan synthesise(const Topology& topology, CollectiveKind goal, int eq
   constexpr double worth_ways = 0.002;    // of the time
   Certificate certificate = certify(topology, goal);
   const double target = certificate.bound.seconds_per_gigabyte.value() / 1e9;
-  const bool is_free = topology.routes_are_free() && topology.vertices() > topology.hosts() &&
-                       topology.hosts() <= most_routed_ranks;
+  const bool is_free = topology.routes_are_free() && topology.hosts() <= most_routed_ranks &&
+                       has_ways_beside(topology);
   const double enough =
       is_free ? target * (1 + worth_ways) : std::numeric_limits<double>::infinity();
   Packings packed = pack_trees(topology, goal, target, equal_trees, enough);

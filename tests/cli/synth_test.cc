@@ -85,6 +85,16 @@ TEST_F(SynthTest, ChoosesTheRoutesOfAListOfLinks) {
               HasSubstr("routes     one for each pair of ranks"));
 }
 
+TEST_F(SynthTest, MessagesTakeLinksOfSeveralKindsAtOnce) {
+  write("kinds.csv",
+        "from,to,bandwidth_GBps,kind\ng0,g1,5,nic\ng1,g0,5,nic\ng0,g1,5,nvlink\ng1,g0,5,nvlink\n");
+  EXPECT_THAT(out({"synth", "--topo", "kinds.csv"}),
+              AllOf(HasSubstr("bound      1/10 s/GB"), HasSubstr("spread over up to 2 ways"),
+                    HasSubstr("reached    10 GB/s")));
+  EXPECT_THAT(out({"synth", "--topo", "kinds.csv", "--bound", "--degrade", "link nic:0.5"}),
+              HasSubstr("7.5 GB/s"));
+}
+
 TEST_F(SynthTest, SaysWhatSwitchesWouldHaveToCopy) {
   write("uneven.csv",
         "from,to,bandwidth_GBps,kind\ng0,s_0,15,link\ns_0,g0,30,link\ng1,s_0,9,link\n"

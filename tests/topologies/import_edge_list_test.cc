@@ -37,6 +37,23 @@ TEST(EdgeList, LinksGoOneWayAndParallelOnesAddUp) {
   EXPECT_EQ(route, (std::vector<LinkId>{1, 2}));
 }
 
+TEST(EdgeList, ParallelLinksOfOtherKindsStayApart) {
+  const Topology read = from_edge_list(std::string(header) +
+                                           "g0,g1,5, nic\ng0,g1,4,nvlink \ng0,g1,1,nic\n"
+                                           "g1,g0,9,nvlink\n",
+                                       "net.csv")
+                            .topology;
+  ASSERT_EQ(read.links().size(), 3);
+  EXPECT_EQ(read.link_name(0), "g0 -> g1 (nic)");
+  EXPECT_EQ(read.capacity(0), 6e9);
+  EXPECT_EQ(read.link_class(0).level, 1);
+  EXPECT_EQ(read.link_class(1).name, "nvlink");
+  EXPECT_EQ(read.link_class(1).level, 0);
+  std::vector<LinkId> route;
+  read.route(0, 1, route);
+  EXPECT_EQ(route, std::vector<LinkId>{0});
+}
+
 TEST(EdgeList, RanksTakeDifferentOnesOfEqualRoutes) {
   std::string links;
   for (int r = 0; r < 4; ++r) {

@@ -2,6 +2,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -78,10 +79,11 @@ class EdgeListReader {
     const Vertex from = vertex(cells[0]);
     const Vertex to = vertex(cells[1]);
     if (from == to) refuse(fmt::format("a link joins {} with itself", cells[0]));
-    const auto [known, is_new] = by_ends_.emplace(std::pair{from, to}, edges_.size());
+    const std::string kind(trimmed(cells[3]));
+    const auto [known, is_new] = by_ends_.emplace(std::tuple{from, to, kind}, edges_.size());
     if (is_new) {
-      edges_.push_back({from, to, *rate, cells[3]});
-    } else {  // Parallel links are one: a message of ours takes one route, which shares them all.
+      edges_.push_back({from, to, *rate, kind});
+    } else {  // Links of a kind are one: a message of ours takes one route, which shares them all.
       edges_[known->second].gigabytes_per_second += *rate;
     }
   }
@@ -170,7 +172,7 @@ class EdgeListReader {
   std::vector<std::string> names_;
   std::map<std::string, Vertex, std::less<>> by_name_;
   std::vector<Edge> edges_;
-  std::map<std::pair<Vertex, Vertex>, std::size_t> by_ends_;
+  std::map<std::tuple<Vertex, Vertex, std::string>, std::size_t> by_ends_;  // and kind
   std::map<std::pair<std::string, double>, std::int32_t> class_numbers_;
 };
 
