@@ -210,6 +210,18 @@ bool carries(const CapacityGraph& graph, ShardFlow<std::int64_t>& flow, int tree
   return true;
 }
 
+/// Whether the numbers that carries() is asked about stay below 2^62: the slowest link alone has to
+/// carry all trees at the largest of them.
+void require_words_for(const CapacityGraph& graph, int trees) {
+  constexpr double most_of_words = 4.6e18;
+  const auto [slow, fast] = std::ranges::minmax_element(graph.arcs, {}, &CapacityArc::capacity);
+  const double times = static_cast<double>(fast->capacity) / static_cast<double>(slow->capacity);
+  require(2.0 * trees * graph.ranks * times < most_of_words,
+          fmt::format("the rates of links, {:.3g} times apart, are too unlike to count {} trees of "
+                      "each root on them",
+                      times, trees));
+}
+
 }  // namespace
 
 BindingCut shorter_side(const std::vector<bool>& members, bool entering) {
@@ -247,6 +259,7 @@ ThroughputBound all_gather_bound(const CapacityGraph& graph, int trees) {
   require(trees >= 1 && trees <= 1024,
           fmt::format("trees per root must be from 1 to 1024, not {}", trees));
   ThroughputBound bound = all_gather_bound(graph);
+  require_words_for(graph, trees);
   ShardFlow<std::int64_t> flow(graph);
   // What a tree takes, numerator / denominator seconds, is a multiple of 1 / capacity of some link;
   // for every capacity the least that carries them.

@@ -129,6 +129,29 @@ bool has_ways_beside(const Topology& topology) {
   });
 }
 
+/// Beyond that, trees are weighed by numbers that double precision does not tell from nothing.
+void require_rates_alike(const Topology& topology) {
+  constexpr double most_times = 1e5;
+  LinkId slow = -1;
+  LinkId fast = -1;
+  for (LinkId link = 0; link < std::ssize(topology.links()); ++link) {
+    if (topology.links()[link].from == topology.links()[link].to) continue;
+    if (slow < 0 || topology.capacity(link) < topology.capacity(slow)) slow = link;
+    if (fast < 0 || topology.capacity(link) > topology.capacity(fast)) fast = link;
+  }
+  if (slow < 0) return;
+  const double times = topology.capacity(fast) / topology.capacity(slow);
+  const auto named = [&](LinkId link) {
+    return fmt::format("{} ({:.6g} GB/s)", topology.link_name(link), topology.capacity(link) / 1e9);
+  };
+  require(
+      times <= most_times * (1 + 1e-9),
+      fmt::format("{}: {} is {:.3g} times as fast as {}; trees are made for links of which none "
+                  "is more than 100,000 times as fast as another: take the slow one out (a share "
+                  "of 0 in --degrade), or give the fast one the rate that is needed of it",
+                  topology.name(), named(fast), times, named(slow)));
+}
+
 }  // namespace
 
 Topology SynthesisedPlan::network() const {
@@ -165,6 +188,7 @@ SynthesisedPlan synthesise(const Topology& topology, CollectiveKind goal, int eq
   constexpr int most_made_shallow = 256;  // ranks
   constexpr double worth_ways = 0.002;    // of the time
   Certificate certificate = certify(topology, goal);
+  require_rates_alike(topology);
   const double target = certificate.bound.seconds_per_gigabyte.value() / 1e9;
   const bool is_free = topology.routes_are_free() && topology.hosts() <= most_routed_ranks &&
                        has_ways_beside(topology);

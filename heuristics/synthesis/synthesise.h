@@ -48,8 +48,9 @@ struct SynthesisedPlan {
 };
 
 /// Where routes are free and one for each pair of ranks keeps trees from the bound, ways are chosen
-/// as well. Throws InvalidArgument as certify() and pack_trees() do. `equal_trees`: for formats
-/// that know chunks of one size only, the most trees that they have room for; 0 for others.
+/// as well. Throws InvalidArgument as certify() and pack_trees() do, and where a link is more than
+/// 100,000 times as fast as another. `equal_trees`: for formats that know chunks of one size only,
+/// the most trees that they have room for; 0 for others.
 SynthesisedPlan synthesise(const Topology& topology, CollectiveKind goal, int equal_trees = 0);
 
 /// The same by trees of the fewest hops, one of each root that is needed, whatever the links carry:

@@ -278,6 +278,30 @@ TEST_F(SynthTest, IsTakenByAutoWhereNoOtherUsesTheLinks) {
               HasSubstr("auto: synth for 64 MiB"));
 }
 
+TEST_F(SynthTest, RatesFarApartAreBoundedAndNotPacked) {
+  for (const char* share : {"1e-5", "1e-6"}) {
+    const std::string slow = std::string("link g0>g1:") + share;
+    out({"synth", "--topo", "net.csv", "--degrade", slow, "--bound"});
+    const std::vector<std::string> made{"synth", "--topo", "net.csv", "--degrade", slow};
+    if (slow.ends_with("5")) {
+      EXPECT_THAT(out(made), HasSubstr("100 % of the bound"));
+      continue;
+    }
+    EXPECT_THAT(refused(made), HasSubstr("g1 -> g2 (link) (10 GB/s) is 1e+06 times as fast as "
+                                         "g0 -> g1 (link) (1e-05 GB/s)"));
+  }
+  const std::vector<std::string> counted{"synth",        "--topo",     "net.csv",
+                                         "--collective", "all-gather", "--trees-per-root",
+                                         "1024",         "--degrade"};
+  const auto with = [&](const std::string& lost) {
+    std::vector<std::string> all = counted;
+    all.push_back(lost);
+    return all;
+  };
+  write("net.csv", "from,to,bandwidth_GBps,kind\ng0,g1,1000000000,x\ng1,g0,1e-9,x\n");
+  EXPECT_THAT(refused(with("link g0>g1:1")), HasSubstr("1e+18 times apart, are too unlike"));
+}
+
 TEST_F(SynthTest, RefusesWhatCannotBe) {
   EXPECT_THAT(refused({"synth", "--topo", "one-way.csv"}),
               HasSubstr("no path leads from g1 to g0"));
