@@ -136,9 +136,6 @@ Question common_question(const Settings& settings) {
   Question question;
   question.bytes = settings.size("minbytes");
   question.type = parse_data_type(settings.text("datatype"));
-  require(question.bytes.count >= size_of(question.type),
-          fmt::format("{}: {} is less than one {}, of {} B", settings.label("minbytes"),
-                      to_string(question.bytes), to_string(question.type), size_of(question.type)));
   question.op = parse_reduce_op(settings.text("op"));
   question.collective = collective_asked(settings);
   question.replicas_may_differ = settings.flag("replicas-may-differ");
@@ -329,17 +326,11 @@ void print_json(const Inquiry& inquiry) {
   std::cout << json_text(all.size() == 1 ? all.front() : all, 2) << '\n';
 }
 
-/// Where tables and exports begin.
-Bytes smallest_of_table(const Settings& settings) {
-  return settings.given("minbytes") ? settings.size("minbytes") : Bytes{1024};
-}
-
 void print_tables(const Settings& settings, const Inquiry& inquiry) {
   for_each_answer(inquiry, [&](const Policy& policy, const Question& question) {
-    print_rules(
-        policy,
-        size_rules(policy, question, smallest_of_table(settings), settings.size("maxbytes")),
-        inquiry.network);
+    const Bytes first = smallest_of_table(settings, question.type);
+    print_rules(policy, size_rules(policy, question, first, settings.size("maxbytes")),
+                inquiry.network);
   });
 }
 
@@ -352,7 +343,7 @@ void write_export(const Settings& settings, const Inquiry& inquiry) {
   table.machine = inquiry.network;
   table.type = inquiry.questions.front().type;
   table.op = inquiry.questions.front().op;
-  table.first = smallest_of_table(settings);
+  table.first = smallest_of_table(settings, table.type);
   table.last = settings.size("maxbytes");
   for (Question question : inquiry.questions) {
     if (question.available.empty()) question.available = format.offered;
@@ -391,10 +382,9 @@ int select_command(const Settings& settings) {
     write_export(settings, inquiry);
   } else if (settings.flag("table")) {
     print_tables(settings, inquiry);
-  } else if (format == "json") {
-    print_json(inquiry);
   } else {
-    print_text(settings, inquiry);
+    for (const Question& question : inquiry.questions) require_element(question);
+    format == "json" ? print_json(inquiry) : print_text(settings, inquiry);
   }
   return exit_ok;
 }

@@ -95,6 +95,18 @@ void set_nodes(const Settings& settings, const Calibration* fitted, Question& qu
   if (text != "auto" && fitted == nullptr) require_seats(question, settings.label("nodes"));
 }
 
+Bytes smallest_of_table(const Settings& settings, DataType type) {
+  const Bytes first = settings.given("minbytes") ? settings.size("minbytes") : Bytes{1024};
+  return std::max(first, Bytes{size_of(type)});
+}
+
+void require_element(const Question& question) {
+  const Bytes element{size_of(question.type)};
+  require(question.bytes >= element,
+          fmt::format("select: {} is less than an element of {}, which has {}",
+                      to_string(question.bytes), to_string(question.type), to_string(element)));
+}
+
 Machine machine_asked(const std::string& name, const Calibration* fitted,
                       const Question& question) {
   const bool has_size = fitted == nullptr || !stands_alone(name);

@@ -1,4 +1,4 @@
-// Workers, nodes, devices and machines that `collbench select` asks about.
+// Sizes, workers, nodes, devices and machines that `collbench select` asks about.
 #pragma once
 
 #include <string>
@@ -18,6 +18,11 @@ std::vector<int> workers_asked(const Settings& settings, const Calibration* fitt
 
 /// Takes the shares of --counts, if there are any, and the size of the vector that they make.
 void set_counts(const Settings& settings, Question& question);
+
+/// Where tables and exports begin: with an element or more, as less would take no time.
+Bytes smallest_of_table(const Settings& settings, DataType type);
+/// Throws InvalidArgument for vectors of less than an element.
+void require_element(const Question& question);
 
 /// Sets nodes and shape by --nodes: a number, a shape (4x4x8), or auto, which asks `fitted`, then
 /// the machine of the question. `fitted` may be null. Throws InvalidArgument for more than the

@@ -197,6 +197,18 @@ TEST_F(SelectTest, ExportsLeaveRcclItsAllPairsAndOpenMpiItsSegmentedRing) {
   EXPECT_THAT(ompi.out, HasSubstr("128 # ranks\n3 # sizes\n0 2 0 0 # nonoverlapping\n"));
 }
 
+TEST_F(SelectTest, ChoosesForAnElementOrMore) {
+  const auto exported = [&](const char* from) {
+    return run({"-t", "star:8,100Gbps,5us", "-W", "8", "-p", "model", "--export", "intel-mpi", "-b",
+                from, "-e", "1M"});
+  };
+  EXPECT_EQ(exported("1").out, exported("4").out);
+  EXPECT_EQ(exported("1").code, 0);
+  EXPECT_THAT(refused({"-t", "star:8,100Gbps,5us", "-W", "8", "-b", "2"}),
+              HasSubstr("2 B is less than an element of f32, which has 4 B"));
+  EXPECT_EQ(run({"-t", "star:8,100Gbps,5us", "-W", "8", "-b", "2", "-d", "f16"}).code, 0);
+}
+
 TEST_F(SelectTest, WhatIsMissingOrWrongIsSaid) {
   EXPECT_THAT(refused({"-t", "star:4,10Gbps,5us", "-W", "4", "--export", "nccl-tuner"}),
               HasSubstr("policy auto names none on star:4,10Gbps,5us; name a machine of GPUs"));
@@ -206,8 +218,6 @@ TEST_F(SelectTest, WhatIsMissingOrWrongIsSaid) {
   EXPECT_THAT(refused({"-t", "ethernet-100g", "--export", "nccl"}),
               HasSubstr("unknown export 'nccl'"));
   EXPECT_THAT(refused({"-t", "ethernet-100g", "--format", "xml"}), HasSubstr("'xml'"));
-  EXPECT_THAT(refused({"-t", "ethernet-100g", "-b", "2"}),
-              HasSubstr("2 B is less than one f32, of 4 B"));
   const CommandOutcome ucc =
       run({"-t", "ethernet-100g", "-W", "8", "--available", "ring", "--export", "ucc"});
   EXPECT_EQ(ucc.out, "allreduce:0-inf:[8-8]:inf:@ring\n");
