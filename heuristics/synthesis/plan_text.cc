@@ -125,12 +125,18 @@ std::string steps_text(const SynthesisedPlan& plan) {
   const StepSearch& steps = *plan.steps;
   const std::string asked =
       steps.left_open == 0
-          ? fmt::format("proven the best, {} cheaper ones refuted", steps.refuted)
+          ? fmt::format("proven the best within {} rounds of the fewest, {} cheaper ones refuted",
+                        most_more_rounds, steps.refuted)
           : fmt::format("not proven the best: of the cheaper ones {} refuted, {} left open",
                         steps.refuted, steps.left_open);
   if (!steps.schedule) {
-    return line("steps", fmt::format("none of at most 6 chunks is faster than the trees ({})",
-                                     steps.left_open == 0 ? "all refuted, or dearer" : asked));
+    return line("steps",
+                fmt::format("none of at most 6 chunks is faster than the trees ({})",
+                            steps.left_open == 0
+                                ? fmt::format("all within {} rounds of the fewest refuted, "
+                                              "or dearer",
+                                              most_more_rounds)
+                                : asked));
   }
   return line("steps",
               fmt::format("{} chunks of each share in {} steps of {} rounds, {}{}: {}",

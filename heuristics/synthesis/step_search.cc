@@ -28,8 +28,7 @@ namespace {
 
 constexpr int most_step_ranks = 8;
 constexpr int most_step_chunks = 6;
-constexpr int most_more_steps = 4;   // than the fewest
-constexpr int most_more_rounds = 8;  // than the fewest of as many chunks
+constexpr int most_more_steps = 4;  // than the fewest
 
 /// Ranks, the ways between them, and what links carry in a round.
 class LaneNetwork {

@@ -31,6 +31,10 @@ struct StepPoint {
   bool operator==(const StepPoint&) const = default;
 };
 
+/// Points are asked about up to so many rounds more than the bound asks of as many chunks, or than
+/// they have steps if those are more.
+inline constexpr int most_more_rounds = 8;
+
 /// Gives the solver a question in SMT-LIB and returns what it prints: "sat" and a model, "unsat",
 /// "unknown" or "timeout".
 using AskSolver = std::function<std::string(const std::string& question)>;
