@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "algorithms/expressions.h"
 #include "algorithms/resolve.h"
 #include "algorithms/schedule.h"
@@ -42,7 +44,7 @@ class Verifier {
 
   std::vector<AdditionOrder> orders() {
     require(adds(collective_.kind),
-            "a " + std::string(collbench::to_string(collective_.kind)) + " adds nothing");
+            fmt::format("{} adds nothing", collbench::to_string(collective_.kind)));
     const Verification proof = run();
     require(proof.ok(), schedule_.name() + ": " + (proof.ok() ? "" : proof.violations[0].what));
     std::vector<AdditionOrder> orders(static_cast<std::size_t>(chunks_));

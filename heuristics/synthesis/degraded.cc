@@ -1,10 +1,13 @@
 #include "heuristics/synthesis/degraded.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/error.h"
 #include "core/parse.h"
@@ -17,16 +20,27 @@ namespace {
 /// The same links with shares of their capacity; those with 0 are left out.
 Topology with_shares(const Topology& topology, const std::vector<double>& share,
                      const std::string& name) {
+  std::vector<LinkClass> classes(topology.classes().begin(), topology.classes().end());
+  std::map<std::pair<std::int32_t, double>, std::int32_t> slowed;  // class, by class and share
   std::vector<Cable> cables;
   for (std::size_t l = 0; l < share.size(); ++l) {
     const Link& link = topology.links()[l];
     if (share[l] == 0 || link.from == link.to) continue;
-    const double lanes = static_cast<double>(link.lanes) * share[l];
-    cables.push_back({link.from, link.to, link.link_class, static_cast<float>(lanes), true});
+    std::int32_t kind = link.link_class;
+    if (share[l] != 1) {
+      const auto next = static_cast<std::int32_t>(classes.size());
+      const auto [known, is_new] = slowed.emplace(std::pair{kind, share[l]}, next);
+      if (is_new) {
+        LinkClass slow = classes[kind];
+        slow.nominal.bytes_per_second *= share[l];
+        classes.push_back(std::move(slow));
+      }
+      kind = known->second;
+    }
+    cables.push_back({link.from, link.to, kind, link.lanes, true});
   }
   Topology made = graph(
-      name, topology.hosts(), topology.vertices(), topology.layout(),
-      {topology.classes().begin(), topology.classes().end()}, cables,
+      name, topology.hosts(), topology.vertices(), topology.layout(), std::move(classes), cables,
       [topology](Vertex v) { return topology.vertex_name(v); }, EqualPaths::spread);
   check_reachable(made, 1, "degraded");
   return topology.routes_are_free() ? made.with_free_routes() : made;
@@ -100,8 +114,10 @@ class DegradeReader {
       found = true;
     }
     require(found, fmt::format("--degrade: link '{}' is neither two names, as in g0>g1, nor a kind "
-                               "of link of {}.{}",
-                               name, topology_.name(), did_you_mean(name, kinds)));
+                               "of link of {}, which has {}.{}",
+                               name, topology_.name(),
+                               fmt::join(std::set<std::string>(kinds.begin(), kinds.end()), ", "),
+                               did_you_mean(name, kinds)));
   }
 
   Vertex vertex(const std::string& name) const {

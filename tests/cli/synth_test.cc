@@ -218,6 +218,9 @@ TEST_F(SynthTest, SharesOfLinksAreExact) {
   EXPECT_THAT(
       out({"synth", "--topo", "full:4,64GBps,1us", "--bound", "--json", "--degrade", "host 3:0.1"}),
       HasSubstr("\"seconds_per_GB\": \"5/96\""));
+  EXPECT_THAT(out({"synth", "--topo", "star:2,100GBps,1us", "--bound", "--json", "--degrade",
+                   "host 1:0.123456789"}),
+              HasSubstr("\"seconds_per_GB\": \"10000000/123456789\""));
 }
 
 TEST_F(SynthTest, IsMadeForLateRanksAndPlayedWithThem) {
@@ -309,8 +312,9 @@ TEST_F(SynthTest, RefusesWhatCannotBe) {
               HasSubstr("broadcast has a root"));
   EXPECT_THAT(refused({"synth", "--topo", "net.csv", "--degrade", "link g0>g7:0"}),
               HasSubstr("has no 'g7'"));
-  EXPECT_THAT(refused({"synth", "--topo", "net.csv", "--degrade", "link X:0.5"}),
-              HasSubstr("neither two names, as in g0>g1, nor a kind"));
+  EXPECT_THAT(
+      refused({"synth", "--topo", "net.csv", "--degrade", "link X:0.5"}),
+      HasSubstr("neither two names, as in g0>g1, nor a kind of link of net.csv, which has link."));
   EXPECT_THAT(refused({"synth", "--topo", "star:4,10Gbps,1us", "--latency", "2us"}),
               HasSubstr("'star:4,10Gbps,1us' states its latencies"));
   EXPECT_THAT(refused({"synth", "--topo", "net.csv", "--trees-per-root", "2"}),
