@@ -54,7 +54,10 @@ std::string what_is_missing(const std::string& library) {
            "it takes no rules from here that a second run could prove; rules by a model are "
            "written by 'select --export'";
   }
-  const std::string missing = why_unavailable(find_backend("mpi"));
+  std::string missing;  // of what libraries that can be tuned are reached through
+  for (const Backend& backend : backends()) {
+    if (backend.tuning != nullptr && missing.empty()) missing = why_unavailable(backend);
+  }
   return (missing.empty() ? "" : missing + "; ") +
          "the MPI of a build is chosen when it is configured, with -DCOLLBENCH_MPI=openmpi or "
          "mpich";

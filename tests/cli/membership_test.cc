@@ -390,27 +390,6 @@ TEST_F(MembershipTest, ALaunchersVariablesCanBeIgnored) {
   EXPECT_THAT(outcome.out, HasSubstr("backend=shm"));
 }
 
-TEST_F(MembershipTest, WhatRank0CarriesOutIsSaidByTheOthers) {
-  const Arguments listed = {"topo", "list"};
-  const CommandOutcome alone = invoke(folder_, listed);
-  EXPECT_EQ(invoke(folder_, listed, torchrun(0, 2)).out, alone.out);
-  const CommandOutcome other = invoke(folder_, listed, torchrun(1, 2));
-  EXPECT_EQ(other.code, 0);
-  EXPECT_EQ(other.out, "");
-  EXPECT_THAT(other.err,
-              HasSubstr("[rank 1] collbench: rank 0 of 2 (by torchrun) carries out 'topo'"));
-  // Of pods that judge their own tables each, as of PMIx alone, nothing says that they are several.
-  for (const char* index : {"JOB_COMPLETION_INDEX", "PMIX_RANK"}) {
-    EXPECT_EQ(invoke(folder_, listed, {{index, "3"}}).out, alone.out) << index;
-  }
-  const CommandOutcome profiled =
-      invoke(folder_, {"profile", "--", "touch", "started"},
-             {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "2"}});
-  EXPECT_EQ(profiled.code, 2);
-  EXPECT_THAT(profiled.err, HasSubstr("put the launcher behind --, as in collbench profile -- "
-                                      "mpirun -n 2 ./app"));
-}
-
 TEST_F(MembershipTest, FortyEightWorkersStartMeasureAndEnd) {
   std::vector<std::future<CommandOutcome>> ranks;
   for (int rank = 0; rank < 48; ++rank) ranks.push_back(start(torchrun(rank, 48), {"-T", "60"}));

@@ -270,5 +270,34 @@ TEST_F(RemoteTest, WrongOptionsAreUsageErrorsThatNameThem) {
   }
 }
 
+TEST(LaunchedCommandTest, WhatRank0CarriesOutIsSaidByTheOthers) {
+  const RunFolder folder;
+  const auto torchrun = [](const char* rank) {
+    return std::map<std::string, std::string>{{"RANK", rank},
+                                              {"WORLD_SIZE", "2"},
+                                              {"LOCAL_RANK", rank},
+                                              {"MASTER_ADDR", "127.0.0.1"},
+                                              {"MASTER_PORT", "29500"}};
+  };
+  const Arguments listed = {"topo", "list"};
+  const CommandOutcome alone = invoke(folder, listed);
+  EXPECT_EQ(invoke(folder, listed, torchrun("0")).out, alone.out);
+  const CommandOutcome other = invoke(folder, listed, torchrun("1"));
+  EXPECT_EQ(other.code, 0);
+  EXPECT_EQ(other.out, "");
+  EXPECT_THAT(other.err,
+              HasSubstr("[rank 1] collbench: rank 0 of 2 (by torchrun) carries out 'topo'"));
+  // Of pods that judge their own tables each, as of PMIx alone, nothing says that they are several.
+  for (const char* index : {"JOB_COMPLETION_INDEX", "PMIX_RANK"}) {
+    EXPECT_EQ(invoke(folder, listed, {{index, "3"}}).out, alone.out) << index;
+  }
+  const CommandOutcome profiled =
+      invoke(folder, {"profile", "--", "touch", "started"},
+             {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "2"}});
+  EXPECT_EQ(profiled.code, 2);
+  EXPECT_THAT(profiled.err, HasSubstr("put the launcher behind --, as in collbench profile -- "
+                                      "mpirun -n 2 ./app"));
+}
+
 }  // namespace
 }  // namespace collbench

@@ -237,7 +237,9 @@ TEST_F(SweepTest, MisuseIsExplained) {
   refused({"small.toml", "-o", "o", "--csv", "o"}, "name the same file, 'o'");
   refused({"small.toml", "-o", "o", "--jobs", "0"}, "--jobs must be at least 1");
   refused({"small.toml", "-o", "o", "--trace", "t.json"}, "--trace is of one case");
-  refused({"small.toml", "-o", "small.toml"}, "not a record file");
+  refused({"small.toml", "-o", "small.toml"}, "is also what is read");
+  folder_.write("notes.txt", "not ours");
+  refused({"small.toml", "-o", "notes.txt"}, "not a record file");
   folder_.write("bad.toml", "topo = \"star:4,10Gbps,50us\"\nalgos = \"ring\"\n");
   refused({"bad.toml", "-o", "o"}, "bad.toml:2: unknown key 'algos'. Did you mean 'algo'?");
   EXPECT_EQ(sweep({"absent.toml", "-o", "o"}).code, 4);

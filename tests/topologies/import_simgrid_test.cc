@@ -226,7 +226,7 @@ TEST(ImportSimgrid, WhatIsWrongIsNamedWithItsLine) {
               StartsWith("p.xml:5: <link_ctn>: no link 'l'"));
   EXPECT_THAT(why(zone("Full", "<host id=\"a\"/><host id=\"a\"/>")), HasSubstr("'a' is taken"));
   EXPECT_THAT(why(platform(cluster_element("c", "radical=\"3-1\""))),
-              HasSubstr("radical must be at least 3 (got 1)"));
+              HasSubstr("radical: '3-1' ends before it begins"));
   EXPECT_THAT(why(platform(cluster_element("c", "radical=\"0-9999999\""))), HasSubstr("radical"));
   EXPECT_THAT(why(platform(cluster_element("c",
                                            "radical=\"0-3\" topology=\"TORUS\" "
