@@ -9,6 +9,7 @@
 
 #include "bench/foreign/foreign_tables.h"
 #include "bench/records/environment.h"
+#include "bench/records/report.h"
 #include "bench/verdicts/compare.h"
 #include "cli/declare.h"
 #include "cli/exit_code.h"
