@@ -56,9 +56,9 @@ Machine from_astra_yaml(std::string_view text, const std::string& file);
 Machine from_hwloc_xml(std::string_view text, const std::string& file);
 
 /// A list of directed links, `from,to,bandwidth_GBps,kind`, one a line: "g3" is rank 3, names that
-/// begin with s are switches, parallel links are added up, "# ..." before them says what it is.
-/// Links have no latency (Topology::with_latency()). Of several shortest and widest routes ranks
-/// take different ones in turn.
+/// begin with s are switches, links of one kind side by side add up, "# ..." before them says what
+/// it is. Links have no latency (Topology::with_latency()). Of several shortest and widest routes
+/// ranks take different ones in turn.
 Machine from_edge_list(std::string_view text, const std::string& file);
 
 }  // namespace collbench
