@@ -327,7 +327,7 @@ TEST_F(VerdictsTest, AHistoryTakesNoWrongResults) {
       invoke(folder_, {"history", "add", "right.json", "wrong.json", "--db", "h.db"});
   EXPECT_EQ(head.code, 3);
   EXPECT_THAT(head.err, AllOf(ContainsRegex("left out: ring.*: 5 elements of head are wrong"),
-                              HasSubstr("job 1 with 7 cases")));
+                              HasSubstr("job 1 with 8 cases")));
   const CommandOutcome base =
       invoke(folder_, {"history", "add", "wrong.json", "right.json", "--db", "h.db"});
   EXPECT_EQ(base.code, 3);
