@@ -43,11 +43,11 @@ class ProfileTest : public testing::Test {
 
 TEST_F(ProfileTest, AnUnchangedProgramIsRecordedAndItsLateRankNamed) {
   const CommandOutcome outcome =
-      profile({"--json", "--keep", "records"}, {PROFILED_JOB, "8", "65536", "1000", "2", "50000"});
+      profile({"--json", "--keep", "records"}, {PROFILED_JOB, "20", "65536", "1000", "2", "50000"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const json report = parse_json<json>(outcome.out);
   EXPECT_EQ(report["late"], 2);
-  EXPECT_EQ(report["ops"], 16) << report;
+  EXPECT_EQ(report["ops"], 40) << report;
   EXPECT_TRUE(report["transfer_us_by_bytes"].contains("65536")) << report;
   EXPECT_THAT(outcome.err, ContainsRegex("^[0-9.]+\n")) << "the program's own output";
   const CommandOutcome again = invoke(folder_, {"logs", "records"});
