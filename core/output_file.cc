@@ -140,7 +140,7 @@ void OutputFile::open_in_place() {
     return open(path_.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC | O_NONBLOCK);
   };
   int descriptor = open_now();
-  // A pipe that nobody reads yet. open() would wait, too, but through a signal to stop.
+  // A pipe without a reader yet. open() would wait, too, but through a signal to stop.
   while (descriptor < 0 && errno == ENXIO && is_named_pipe(path_)) {
     leave_if_stopped();
     std::this_thread::sleep_for(look_interval);

@@ -53,7 +53,7 @@ void set_levels(Verdict& verdict);
 
 /// A verdict per case with all estimates. What needs no statistics has its outcome; timed cases
 /// with rounds on both sides are `inconclusive` until a rule of bench/verdicts/verdict_rules.h
-/// decides. Without an order these have no estimates: whoever has made them already sets them.
+/// decides. Without an order these have no estimates: a caller that has some sets them.
 std::vector<Verdict> pair_cases(const Arms& arms, const GateRule& rule, std::optional<Order> order);
 
 /// Whether two exact figures differ by more than sums in another order do.

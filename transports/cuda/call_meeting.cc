@@ -48,7 +48,7 @@ void CallMeeting::conclude(const std::function<void()>& work) {
   const bool ends = failure_ || why_;
   if (!ends) arrived_.store(0, std::memory_order_relaxed);
   round_.fetch_add(1, std::memory_order_release);
-  // Behind the round: who sees that the meeting is closed sees whether the own round is over.
+  // After the round: a rank that sees the meeting closed also sees whether its own round is over.
   if (ends) arrived_.store(closed, std::memory_order_release);
 }
 
@@ -88,7 +88,7 @@ void CallMeeting::abort(const std::string& why) {
   close();
 }
 
-// Requires the lock. False if all ranks have come: who is last closes the meeting after the work.
+// Requires the lock. False if all ranks have come: the last of them closes it after the work.
 bool CallMeeting::close() {
   int arrived = arrived_.load();
   while (arrived != closed) {

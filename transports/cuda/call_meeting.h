@@ -1,9 +1,9 @@
 // Where the ranks of one process meet for a call: the last of them to arrive does the work for all.
 //
-// While the work is done all ranks are here, so that it may use what each has brought. Whoever
-// gives up while some rank is missing closes the meeting first, for all and for ever: a rank that
+// While the work is done all ranks are here, so that it may use what each has brought. A rank that
+// gives up while another is missing closes the meeting first, for all and for ever: a rank that
 // comes later is turned away, and never works on buffers that others have taken back. Once all have
-// come nobody leaves before the work is done.
+// come none leaves before the work is done.
 #pragma once
 
 #include <atomic>
