@@ -133,7 +133,7 @@ TEST(ShardedTrainingTest, MemoryIsWithinWhatTheSharesTake) {
   for (const int replicas : {2, 3}) {
     for (const StateSharding sharding :
          {StateSharding::none, StateSharding::optimizer, StateSharding::full}) {
-      TrainingPlan plan = sharded_plan(make_model("mlp", std::vector<int>(7, 1000)), sharding);
+      TrainingPlan plan = sharded_plan(make_model("mlp", std::vector<int>(7, 700)), sharding);
       plan.buckets = "tensor";
       plan.epochs = 1;
       plan.steps = 1;
