@@ -7,8 +7,8 @@
 #include "core/environment_variable.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "core/shared_library.h"
 #include "transports/cuda/driver.h"
-#include "transports/cuda/shared_library.h"
 
 namespace collbench {
 namespace {

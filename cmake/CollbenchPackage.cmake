@@ -1,8 +1,8 @@
 # `cmake --build BUILD --target package`: a relocatable archive for machines without a toolchain.
 #
-# It holds the command and every shared library that it is linked with, but those of glibc, which
-# cannot be taken along: the archive runs where glibc is at least as new as here. Libraries are found
-# relative to the command (DT_RPATH, which also serves what the libraries themselves need). CUDA's
+# It holds the command and every shared library that it is linked with or loads, but those of glibc,
+# which cannot be taken along: the archive runs where glibc is at least as new as here. Libraries are
+# found relative to the command (DT_RPATH, which also serves what the libraries themselves need). CUDA's
 # runtime is linked statically; driver, NCCL and NVML are looked for on the machine and never packed.
 # MPI cannot be relocated, as it loads parts of itself by absolute path: configure without it
 # (cmake --preset package).
@@ -15,7 +15,10 @@ target_link_options(collbench PRIVATE LINKER:--disable-new-dtags)
 install(TARGETS collbench COMPONENT portable EXCLUDE_FROM_ALL)
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}
   COMPONENT portable EXCLUDE_FROM_ALL)
-install(CODE "set(program \"$<TARGET_FILE:collbench>\")\nset(docs \"${CMAKE_INSTALL_DOCDIR}\")"
+get_property(loaded GLOBAL PROPERTY COLLBENCH_LOADED_LIBRARIES)
+install(CODE "set(program \"$<TARGET_FILE:collbench>\")
+set(loaded \"${loaded}\")
+set(docs \"${CMAKE_INSTALL_DOCDIR}\")"
   COMPONENT portable EXCLUDE_FROM_ALL)
 install(SCRIPT ${CMAKE_CURRENT_LIST_DIR}/bundle_libraries.cmake
   COMPONENT portable EXCLUDE_FROM_ALL)

@@ -1,13 +1,16 @@
-# Installs what `program` is linked with beside it, with the licences of the packages it came from.
-# Run while the archive is made; `program` and `docs` are set by the script before.
+# Installs what `program` is linked with and what it loads beside it, with the licences of the packages
+# it came from. Run while the archive is made; `program`, `loaded` and `docs` are set by the script
+# before.
 file(GET_RUNTIME_DEPENDENCIES
   EXECUTABLES ${program}
+  LIBRARIES ${loaded}
   RESOLVED_DEPENDENCIES_VAR libraries
   UNRESOLVED_DEPENDENCIES_VAR missing
   PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|resolv)[.]so")
 if(missing)
   message(FATAL_ERROR "Libraries of the command were not found: ${missing}")
 endif()
+list(APPEND libraries ${loaded})
 foreach(library IN LISTS libraries)
   if(library MATCHES "/lib(mpi|open-rte|open-pal)[.]so")
     message(FATAL_ERROR "${library}: MPI cannot be relocated. Configure with "

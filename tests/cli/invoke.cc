@@ -89,7 +89,7 @@ CommandOutcome run(const RunFolder& folder, const std::vector<std::string>& comm
 std::vector<std::string> environment_with(const std::map<std::string, std::string>& variables) {
   std::vector<std::string> environment;
   for (const char* kept : {"PATH", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "TSAN_OPTIONS"}) {
-    if (std::getenv(kept) != nullptr)
+    if (std::getenv(kept) != nullptr && !variables.contains(kept))
       environment.push_back(std::string(kept) + "=" + std::getenv(kept));
   }
   for (const auto& [name, value] : variables) environment.push_back(name + "=" + value);

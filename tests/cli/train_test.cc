@@ -1,5 +1,6 @@
 // `collbench train`: what it prints and writes, and how it refuses.
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <thread>
@@ -49,6 +50,24 @@ TEST_F(TrainTest, TheNumberOfWorkersChangesNoResult) {
     return parse_json<nlohmann::json>(outcome.out)["epochs"][2]["loss"].get<double>();
   };
   EXPECT_NEAR(losses("1"), losses("4"), 1e-12);
+}
+
+TEST_F(TrainTest, OnednnIsLoadedByWhatComputesWithIt) {
+  const CommandOutcome linked = invoke(folder_, {}, {{"LD_TRACE_LOADED_OBJECTS", "1"}});
+  EXPECT_THAT(linked.out, AllOf(HasSubstr("libstdc++.so.6 => "), Not(HasSubstr("dnnl"))));
+  if (run({"--model", "dense2", "--engine", "onednn", "--steps", "1"}).code != 0) {
+    GTEST_SKIP() << "no oneDNN";
+  }
+  const std::size_t path = linked.out.find("=> ", linked.out.find("libstdc++.so.6")) + 3;
+  std::filesystem::create_symlink(linked.out.substr(path, linked.out.find(' ', path) - path),
+                                  folder_.path() + "/libdnnl.so.2");
+  const auto with_other = [&](const char* engine) {
+    return invoke(folder_, {"train", "--model", "dense2", "--engine", engine, "--steps", "1"},
+                  {{"LD_LIBRARY_PATH", folder_.path()}});
+  };
+  EXPECT_EQ(with_other("plain").code, 0);
+  EXPECT_EQ(with_other("onednn").code, 4);
+  EXPECT_THAT(with_other("onednn").err, HasSubstr("has no dnnl_engine_create"));
 }
 
 // Five files of four images each, in the proportions of CIFAR-10.

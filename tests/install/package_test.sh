@@ -44,6 +44,11 @@ said=$(cd "$lab" && env -i "$program" simulate --algo ring -W 8 -t dgx-h100 -b 1
 [[ $said == *"workers=8"* ]] || fail "the simulation said: $said"
 said=$(cd "$lab" && env -i "$program" train --model dense2 -W 2 --samples 256 --epochs 1)
 [[ $said == *"optimizer"* ]] || fail "training said: $said"
+foreign=$(cd "$lab" && env -i LD_DEBUG=files LD_DEBUG_OUTPUT="$lab/loaded" \
+  "$program" train --model dense2 -W 2 --samples 256 --epochs 1 >/dev/null &&
+  cat "$lab"/loaded.* | awk -v own="$folder" '
+    /calling init: .*lib(dnnl|OpenCL|gomp)/ && index($4, own) != 1 { print $4 }')
+[[ -z $foreign ]] || fail "loaded, but not from the archive: $foreign"
 said=$(cd "$lab" && env -i "$program" doctor)
 [[ $said == *"shm"*"usable"* ]] || fail "doctor said: $said"
 echo "$(basename "$archive"): $size bytes"

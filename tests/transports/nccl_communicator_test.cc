@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "core/shared_library.h"
 #include "transports/cuda/driver.h"
-#include "transports/cuda/shared_library.h"
 #include "transports/nccl/nccl_types.h"
 
 namespace collbench {

@@ -1,7 +1,6 @@
 #include "training/engines/gpu_math.h"
 
 #include <algorithm>
-#include <initializer_list>
 #include <vector>
 
 #include <cublas_v2.h>
@@ -9,29 +8,16 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/shared_library.h"
 #include "training/engines/layer.h"
 #include "transports/cuda/devices.h"
 #include "transports/cuda/memory.h"
-#include "transports/cuda/shared_library.h"
 
 namespace collbench {
 namespace {
 
 constexpr std::size_t most_workspace = std::size_t{256} << 20;
 constexpr Bytes blas_workspace{32 << 20};
-
-// The first of these names that can be loaded.
-SharedLibrary load(std::initializer_list<const char*> names) {
-  std::string why;
-  for (const char* name : names) {
-    try {
-      return SharedLibrary(name);
-    } catch (const Unavailable& error) {
-      if (why.empty()) why = error.what();
-    }
-  }
-  throw Unavailable(why + "; where a Python package has it, name its folder in LD_LIBRARY_PATH");
-}
 
 void require_success(cudnnStatus_t status, const char* call);
 void require_success(cublasStatus_t status, const char* call);
@@ -55,8 +41,10 @@ class Checked<Status (*)(Arguments...)> {
 // The functions called here, with the types of the headers and the names of the libraries. Those
 // that end something, in destructors, are not checked.
 struct Functions {
-  SharedLibrary dnn = load({"libcudnn.so.9"});
-  SharedLibrary blas = load({"libcublas.so.13", "libcublas.so.12"});
+  static constexpr const char* advice =
+      "; where a Python package has it, name its folder in LD_LIBRARY_PATH";
+  SharedLibrary dnn = load_first({"libcudnn.so.9"}, advice);
+  SharedLibrary blas = load_first({"libcublas.so.13", "libcublas.so.12"}, advice);
 
   // The declared functions give types only: whatever names one as a value must link the library.
   template <class Pointer>

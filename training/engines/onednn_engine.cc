@@ -5,8 +5,6 @@
 #include <map>
 #include <unordered_map>
 
-#include <dlfcn.h>
-#include <dnnl.hpp>
 #include <fmt/format.h>
 
 #include "core/error.h"
@@ -14,6 +12,7 @@
 #include "training/engines/engine.h"
 #include "training/engines/fast_layers.h"
 #include "training/engines/layer_kernels.h"
+#include "training/engines/onednn_functions.inc"
 #include "training/engines/plain_layers.h"
 
 namespace collbench {
@@ -236,9 +235,9 @@ void product(char op_a, char op_b, std::int64_t m, std::int64_t n, std::int64_t 
              const float* b, float beta, float* c) {
   const std::int64_t row_a = op_a == 'N' ? k : m;
   const std::int64_t row_b = op_b == 'N' ? n : k;
-  const dnnl_status_t status =
-      dnnl_sgemm(op_a, op_b, m, n, k, 1.0F, a, row_a, b, row_b, beta, c, n);
-  assert(status == dnnl_success);
+  const dnnl::status status =
+      dnnl::sgemm(op_a, op_b, m, n, k, 1.0F, a, row_a, b, row_b, beta, c, n);
+  assert(status == dnnl::status::success);
   static_cast<void>(status);
 }
 
@@ -275,10 +274,10 @@ class OnednnDense final : public Layer<float> {
 /// Makes oneDNN's OpenMP library compute on the calling thread alone, because each replica has a
 /// thread of its own. To be called on the thread that runs the network; cheap.
 void use_one_onednn_thread() {
-  // oneDNN was built with one OpenMP library or another; it is the one that is loaded.
-  static const auto set =
-      reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
-  if (set != nullptr) set(1);
+  // oneDNN was built with one OpenMP library or another, which is loaded with it.
+  static const LibraryFunction<void(int)> set(onednn_library(), "omp_set_num_threads",
+                                              Necessity::optional);
+  if (set) set(1);
 }
 
 std::unique_ptr<Network> make_onednn_network(const Model& model, std::int64_t samples,

@@ -9,8 +9,8 @@
 #include "core/environment_variable.h"
 #include "core/error.h"
 #include "core/plain_text.h"
+#include "core/shared_library.h"
 #include "transports/cuda/reason.h"
-#include "transports/cuda/shared_library.h"
 
 namespace collbench {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/environment_variable.h"
 #include "core/error.h"
-#include "transports/cuda/shared_library.h"
+#include "core/shared_library.h"
 
 namespace collbench {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "core/shared_library.h"
 #include "transports/cuda/nccl_abi.h"
-#include "transports/cuda/shared_library.h"
 
 namespace collbench {
 

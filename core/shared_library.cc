@@ -1,4 +1,4 @@
-#include "transports/cuda/shared_library.h"
+#include "core/shared_library.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -23,6 +23,18 @@ void* SharedLibrary::find(const char* symbol) const { return dlsym(handle_.get()
 
 void SharedLibrary::refuse_without(const char* symbol) const {
   throw Unavailable(path() + " has no " + symbol + ": it is another library or an old version");
+}
+
+SharedLibrary load_first(std::initializer_list<const char*> names, const std::string& advice) {
+  std::string why;
+  for (const char* name : names) {
+    try {
+      return SharedLibrary(name);
+    } catch (const Unavailable& error) {
+      if (why.empty()) why = error.what();
+    }
+  }
+  throw Unavailable(why + advice);
 }
 
 }  // namespace collbench

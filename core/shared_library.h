@@ -1,8 +1,9 @@
 // A shared library loaded at run time, for vendor libraries that are not needed to build or to
-// start collbench: the CUDA driver, NCCL, NVML.
+// start collbench: the CUDA driver, NCCL, NVML, oneDNN.
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -33,6 +34,10 @@ class SharedLibrary {
   std::string name_;
   std::shared_ptr<void> handle_;
 };
+
+/// The first of `names` that can be loaded. Throws Unavailable with the linker's words on the first
+/// name, and `advice` behind them.
+SharedLibrary load_first(std::initializer_list<const char*> names, const std::string& advice);
 
 /// A vendor's library that was looked for.
 struct FoundLibrary {
