@@ -74,6 +74,32 @@ function(collbench_library folder)
   set_property(GLOBAL PROPERTY COLLBENCH_PACKAGES_${folder} ${packages})
 endfunction()
 
+# collbench_archive_of(result library): the archive beside the shared `library`, where such are wanted
+# and it is installed; else `library`.
+function(collbench_archive_of result library)
+  string(REGEX REPLACE "\\.so[.0-9]*$" ".a" archive "${library}")
+  if(NOT COLLBENCH_ARCHIVES OR NOT EXISTS "${archive}")
+    set(archive ${library})
+  endif()
+  set(${result} ${archive} PARENT_SCOPE)
+endfunction()
+
+# collbench_link_archives(target...): whoever links these imported libraries, those of them that there
+# are, links their archives, where they are wanted and installed.
+function(collbench_link_archives)
+  foreach(target IN LISTS ARGN)
+    if(COLLBENCH_ARCHIVES AND TARGET ${target})
+      get_target_property(library ${target} LOCATION)
+      collbench_archive_of(archive "${library}")
+      if(NOT archive STREQUAL library)
+        foreach(configuration "" _NONE _RELEASE _NOCONFIG)
+          set_property(TARGET ${target} PROPERTY IMPORTED_LOCATION${configuration} ${archive})
+        endforeach()
+      endif()
+    endif()
+  endforeach()
+endfunction()
+
 # collbench_generated(target source...): those that commands write have a target of their own, which
 # depends on nothing. CMake would else run the commands, and compile what waits for them, only when
 # all libraries below are complete.
