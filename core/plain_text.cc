@@ -1,7 +1,6 @@
 #include "core/plain_text.h"
 
 #include <algorithm>
-#include <regex>
 
 #include <fmt/format.h>
 
@@ -94,9 +93,16 @@ bool deeper_than(std::string_view text, int levels) {
 }
 
 std::string library_reason(const std::exception& error) {
+  std::string_view reason = error.what();
   // "[json.exception.type_error.302] type must be number, but is string"
-  static const std::regex codes(R"(^(\[[a-z_.0-9]+\] )?(filesystem error: )?)");
-  return std::regex_replace(std::string(error.what()), codes, "");
+  const std::size_t end = reason.find("] ");
+  if (reason.starts_with('[') && end != reason.npos && end > 1 &&
+      reason.find_first_not_of("abcdefghijklmnopqrstuvwxyz_.0123456789", 1) == end) {
+    reason.remove_prefix(end + 2);
+  }
+  constexpr std::string_view filesystem = "filesystem error: ";
+  if (reason.starts_with(filesystem)) reason.remove_prefix(filesystem.size());
+  return std::string(reason);
 }
 
 }  // namespace collbench

@@ -61,7 +61,13 @@ TEST(QuoteScannerTest, TakesAQuoteBehindABackslashForText) {
 }
 
 TEST(LibraryReasonTest, HasNoCodesOfTheLibrary) {
-  EXPECT_EQ(library_reason(std::runtime_error("out of paper")), "out of paper");
+  const auto reason = [](const char* what) { return library_reason(std::runtime_error(what)); };
+  EXPECT_EQ(reason("out of paper"), "out of paper");
+  EXPECT_EQ(reason("[json.exception.type_error.302] type must be number"), "type must be number");
+  EXPECT_EQ(reason("[a.1] filesystem error: no such file [/x] "), "no such file [/x] ");
+  EXPECT_EQ(reason("[Rank 0] is late"), "[Rank 0] is late") << "codes have no capitals or spaces";
+  EXPECT_EQ(reason("[] is empty"), "[] is empty");
+  EXPECT_EQ(reason("[cut"), "[cut");
   try {
     (void)std::filesystem::file_size("/proc/nonexistent");
     FAIL();
