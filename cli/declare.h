@@ -1,6 +1,6 @@
 // How commands are declared: a name, a line of help, the rows of their options, what to run.
 //
-// Each command is one file with one add_ function; main.cc lists them. Options are declared on
+// Each command is one file with one add_ function; command.cc lists them. Options are declared on
 // CLI11's App, and the action chosen by the parse is run after it, so that parsing has no effects.
 // CLI11 takes seconds to compile, so sources that only declare commands do not include it.
 #pragma once
