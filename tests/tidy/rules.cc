@@ -102,6 +102,8 @@ std::vector<Include> includes_of(const SourceFile& file) {
   return found;
 }
 
+bool is_written_by_protoc(const std::string& path) { return path.find(".pb.") != path.npos; }
+
 // The place of a file's subfolder in the list of its floor; -1 if it has none.
 int level_of(const std::string& path) {
   const auto floor = subfolders.find(folder_of(path));
@@ -130,7 +132,7 @@ Complaints check_floors(const SourceFile& file) {
   const std::string folder = folder_of(file.path);
   for (const Include& include : includes_of(file)) {
     // What protoc wrote lies in the build tree; check_machinery says who may include it.
-    if (!include.quoted || include.path.ends_with(".pb.h")) continue;
+    if (!include.quoted || is_written_by_protoc(include.path)) continue;
     const std::string target = folder_of(include.path);
     if (target == "tests" && is_test(file)) continue;
     if (!allowed_folders.contains(target)) {
@@ -151,7 +153,7 @@ Complaints check_floors(const SourceFile& file) {
 Complaints check_machinery(const SourceFile& file) {
   Complaints complaints;
   for (const Include& include : includes_of(file)) {
-    const std::string path = include.path.ends_with(".pb.h") ? "google/protobuf" : include.path;
+    const std::string path = is_written_by_protoc(include.path) ? "google/protobuf" : include.path;
     for (const Machinery& m : machinery) {
       if (!path.starts_with(m.include_starts_with)) continue;
       if (file.path == "core/json.h" && m.include_starts_with == std::string_view("nlohmann/")) {
