@@ -109,9 +109,9 @@ Environment collect_environment() {
   environment["steal"] = steal();
   environment["memory_available"] = to_string(available_memory());
   environment["compiler"] = compiler();
-  environment["build_flags"] = COLLBENCH_BUILD_FLAGS;
+  environment["build_flags"] = collbench_build_flags();
   environment["isa"] = kernel_isa();
-  environment["git_revision"] = COLLBENCH_GIT_REVISION;
+  environment["git_revision"] = collbench_revision();
   environment["version"] = collbench_version();
   return environment;
 }
