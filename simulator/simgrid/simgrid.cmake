@@ -1,5 +1,6 @@
-# The engine simgrid: simgrid_except, and the module that alone is linked with SimGrid's library
-# (simgrid_kernel.h says why). Without SimGrid the engine says that it is absent.
+# The engine simgrid: simgrid_except and simgrid_definitions (where its module lies), and the module
+# that alone is linked with SimGrid's library (simgrid_kernel.h says why). Without SimGrid the engine
+# says that it is absent.
 set(simgrid_except "simgrid/(simgrid|check|child|endpoint|survey|world|kernel)\\.cc$")
 if(COLLBENCH_WITH_SIMGRID)
   find_package(SimGrid QUIET)
@@ -13,7 +14,9 @@ if(COLLBENCH_WITH_SIMGRID)
     set(simgrid_module_dir ${CMAKE_INSTALL_FULL_LIBDIR}/collbench)
     install(TARGETS collbench_simgrid_kernel LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/collbench)
     file(RELATIVE_PATH from_program ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
-    set_source_files_properties(simgrid/simgrid.cc PROPERTIES COMPILE_DEFINITIONS
-      "COLLBENCH_SIMGRID_FROM_PROGRAM=\"${from_program}\";COLLBENCH_SIMGRID_BUILT=\"$<TARGET_FILE:collbench_simgrid_kernel>\";COLLBENCH_SIMGRID_INSTALLED=\"${simgrid_module_dir}/$<TARGET_FILE_NAME:collbench_simgrid_kernel>\"")
+    set(simgrid_definitions
+      COLLBENCH_SIMGRID_FROM_PROGRAM="${from_program}"
+      COLLBENCH_SIMGRID_BUILT="$<TARGET_FILE:collbench_simgrid_kernel>"
+      COLLBENCH_SIMGRID_INSTALLED="${simgrid_module_dir}/$<TARGET_FILE_NAME:collbench_simgrid_kernel>")
   endif()
 endif()
