@@ -19,6 +19,11 @@ std::string without_terminal_codes(std::string_view text);
 /// `text` without the mark of UTF-8 that some editors begin files with.
 std::string_view without_byte_order_mark(std::string_view text);
 
+/// Whether `part` stands somewhere in `text`.
+inline bool holds(std::string_view text, std::string_view part) {
+  return text.find(part) != text.npos;
+}
+
 /// `text` with the letters of ASCII in lower case.
 std::string lower_case(std::string_view text);
 

@@ -23,14 +23,12 @@
 namespace collbench {
 namespace {
 
-bool has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
-
 std::string json_format(std::string_view text) {
   const std::string_view head = text.substr(0, 65536);
-  if (has(head, "\"schema_version\"") || has(head, "\"environment\"")) return "collbench";
-  if (has(text, "\"benchmarks\"") && has(text, "\"real_time\"")) return "google-benchmark";
-  if (has(text, "\"results\"") && has(text, "\"out_of_place\"")) return "nccl-tests json";
-  if (has(text, "\"busBw\"")) return "rccl-tests json";
+  if (holds(head, "\"schema_version\"") || holds(head, "\"environment\"")) return "collbench";
+  if (holds(text, "\"benchmarks\"") && holds(text, "\"real_time\"")) return "google-benchmark";
+  if (holds(text, "\"results\"") && holds(text, "\"out_of_place\"")) return "nccl-tests json";
+  if (holds(text, "\"busBw\"")) return "rccl-tests json";
   return {};
 }
 
@@ -137,14 +135,14 @@ std::string foreign_format(std::string_view text) {
   if (start.empty()) return {};
   if (start.front() == '{' || start.front() == '[') return json_format(text);
   const std::string_view first = heading(text);
-  const bool csv = has(first, ",") && first.find_first_of("0123456789") != 0;
-  const bool has_time = has(first, "_us") || has(first, ",time,algbw,");  // or rccl-tests' own
-  if (csv && (has(first, "bytes") || has(first, "size")) && has_time) {
-    return has(first, "tasks_per_node") ? "pico" : "csv";
+  const bool csv = holds(first, ",") && first.find_first_of("0123456789") != 0;
+  const bool has_time = holds(first, "_us") || holds(first, ",time,algbw,");  // or rccl-tests' own
+  if (csv && (holds(first, "bytes") || holds(first, "size")) && has_time) {
+    return holds(first, "tasks_per_node") ? "pico" : "csv";
   }
-  if (has(text, "busbw") && has(text, "algbw")) return "nccl-tests";
-  if (has(text, "# OSU") || has(text, "Avg Latency(us)")) return "osu";
-  if (has(text, "t_avg[usec]")) return "imb";
+  if (holds(text, "busbw") && holds(text, "algbw")) return "nccl-tests";
+  if (holds(text, "# OSU") || holds(text, "Avg Latency(us)")) return "osu";
+  if (holds(text, "t_avg[usec]")) return "imb";
   if (csv) return "csv";
   const std::vector<TextLine> lines = lines_of(text);
   const bool has_row =

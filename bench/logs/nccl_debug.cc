@@ -16,8 +16,6 @@
 namespace collbench {
 namespace {
 
-bool holds(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
-
 /// The word behind `key` and a blank; empty if it is not there.
 std::string_view word_behind(std::string_view text, std::string_view key) {
   const std::size_t at = text.find(key);

@@ -51,8 +51,6 @@ constexpr GpuRow gpu_rows[] = {
     {"mi300x", 8, "mi300x"},
 };
 
-bool holds(const std::string& text, std::string_view part) { return text.find(part) != text.npos; }
-
 /// The shipped machine that the text calls by its name, "2x AWS p4de.24xlarge", "GCP A3 Mega VM" or
 /// "DGX A100", if a node of it has as many GPUs. Names that are those of GPUs ("oci-h100") are
 /// none.
