@@ -188,7 +188,9 @@ build() {
   local parallel
   parallel=$(jobs)
   say "building in $dir with $parallel jobs"
-  if ! logged "$log" cmake --build "$dir" --parallel "$parallel" --target "${targets[@]}"; then
+  # With huge pages where the system gives them: clang++ takes a tenth less of the processor.
+  if ! GLIBC_TUNABLES=${GLIBC_TUNABLES:+$GLIBC_TUNABLES:}glibc.malloc.hugetlb=1 logged "$log" \
+    cmake --build "$dir" --parallel "$parallel" --target "${targets[@]}"; then
     grep -E -A 5 'error:|FAILED|undefined reference' "$log" | head -n 40 >&2 || tail -n 40 "$log" >&2
     fail 5 "the build failed. Full log: $log"
   fi
