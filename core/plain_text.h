@@ -20,7 +20,7 @@ std::string without_terminal_codes(std::string_view text);
 std::string_view without_byte_order_mark(std::string_view text);
 
 /// Whether `part` stands somewhere in `text`.
-inline bool holds(std::string_view text, std::string_view part) {
+inline bool mentions(std::string_view text, std::string_view part) {
   return text.find(part) != text.npos;
 }
 

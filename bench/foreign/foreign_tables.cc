@@ -25,10 +25,11 @@ namespace {
 
 std::string json_format(std::string_view text) {
   const std::string_view head = text.substr(0, 65536);
-  if (holds(head, "\"schema_version\"") || holds(head, "\"environment\"")) return "collbench";
-  if (holds(text, "\"benchmarks\"") && holds(text, "\"real_time\"")) return "google-benchmark";
-  if (holds(text, "\"results\"") && holds(text, "\"out_of_place\"")) return "nccl-tests json";
-  if (holds(text, "\"busBw\"")) return "rccl-tests json";
+  if (mentions(head, "\"schema_version\"") || mentions(head, "\"environment\"")) return "collbench";
+  if (mentions(text, "\"benchmarks\"") && mentions(text, "\"real_time\""))
+    return "google-benchmark";
+  if (mentions(text, "\"results\"") && mentions(text, "\"out_of_place\"")) return "nccl-tests json";
+  if (mentions(text, "\"busBw\"")) return "rccl-tests json";
   return {};
 }
 
@@ -135,14 +136,15 @@ std::string foreign_format(std::string_view text) {
   if (start.empty()) return {};
   if (start.front() == '{' || start.front() == '[') return json_format(text);
   const std::string_view first = heading(text);
-  const bool csv = holds(first, ",") && first.find_first_of("0123456789") != 0;
-  const bool has_time = holds(first, "_us") || holds(first, ",time,algbw,");  // or rccl-tests' own
-  if (csv && (holds(first, "bytes") || holds(first, "size")) && has_time) {
-    return holds(first, "tasks_per_node") ? "pico" : "csv";
+  const bool csv = mentions(first, ",") && first.find_first_of("0123456789") != 0;
+  const bool has_time =
+      mentions(first, "_us") || mentions(first, ",time,algbw,");  // or rccl-tests' own
+  if (csv && (mentions(first, "bytes") || mentions(first, "size")) && has_time) {
+    return mentions(first, "tasks_per_node") ? "pico" : "csv";
   }
-  if (holds(text, "busbw") && holds(text, "algbw")) return "nccl-tests";
-  if (holds(text, "# OSU") || holds(text, "Avg Latency(us)")) return "osu";
-  if (holds(text, "t_avg[usec]")) return "imb";
+  if (mentions(text, "busbw") && mentions(text, "algbw")) return "nccl-tests";
+  if (mentions(text, "# OSU") || mentions(text, "Avg Latency(us)")) return "osu";
+  if (mentions(text, "t_avg[usec]")) return "imb";
   if (csv) return "csv";
   const std::vector<TextLine> lines = lines_of(text);
   const bool has_row =

@@ -24,85 +24,90 @@ bool begins_like_json(std::string_view head) {
 constexpr std::array<LogReader, 21> reader_rows = {{
     {"collbench",
      [](std::string_view head) {
-       return begins_like_json(head) && holds(head, "\"schema_version\"") &&
-              holds(head, "\"environment\"");
+       return begins_like_json(head) && mentions(head, "\"schema_version\"") &&
+              mentions(head, "\"environment\"");
      },
      read_own_records},
     {"NCCL Inspector",
      [](std::string_view head) {
-       return holds(head, "\"header\"") && holds(head, "\"inspector_output_format_version\"");
+       return mentions(head, "\"header\"") && mentions(head, "\"inspector_output_format_version\"");
      },
      read_inspector},
     {"NCCL Inspector's metrics",
-     [](std::string_view head) { return holds(head, "nccl_collective_exec_time_microseconds{"); },
+     [](std::string_view head) {
+       return mentions(head, "nccl_collective_exec_time_microseconds{");
+     },
      read_inspector_prometheus},
     {"Flight Recorder",
      [](std::string_view head) {
        // Without entries there are its groups only.
        return begins_like_json(head) &&
-              (holds(head, "\"collective_seq_id\"") || holds(head, "\"pg_status\""));
+              (mentions(head, "\"collective_seq_id\"") || mentions(head, "\"pg_status\""));
      },
      read_flight_recorder_json},
     {"Flight Recorder (pickle)",
      [](std::string_view head) {
        return head.starts_with('\x80') ||
-              (holds(head, "collective_seq_id") && head.starts_with('}'));
+              (mentions(head, "collective_seq_id") && head.starts_with('}'));
      },
      read_flight_recorder_pickle},
     {"Kineto",
-     [](std::string_view head) { return begins_like_json(head) && holds(head, "\"traceEvents\""); },
+     [](std::string_view head) {
+       return begins_like_json(head) && mentions(head, "\"traceEvents\"");
+     },
      read_kineto},
     {"NCCL profiler",
      [](std::string_view head) {
-       return begins_like_json(head) && (holds(head, "\"GROUP_API\"") ||
-                                         holds(head, "\"KernelCh\"") || holds(head, "\"COLL\""));
+       return begins_like_json(head) &&
+              (mentions(head, "\"GROUP_API\"") || mentions(head, "\"KernelCh\"") ||
+               mentions(head, "\"COLL\""));
      },
      read_nccl_profiler},
     {"NCCL RAS",
      [](std::string_view head) {
-       return begins_like_json(head) && holds(head, "\"communicators\"");
+       return begins_like_json(head) && mentions(head, "\"communicators\"");
      },
      read_nccl_ras},
     {"NCCL RAS (text)",
      [](std::string_view head) {
-       return holds(head, "Job summary") && holds(head, "Communicators...");
+       return mentions(head, "Job summary") && mentions(head, "Communicators...");
      },
      read_nccl_ras_text},
     {"Horovod timeline",
      [](std::string_view head) {
        return begins_like_json(head) &&
-              (holds(head, "NEGOTIATE_") || holds(head, "start_time_since_epoch_in_micros"));
+              (mentions(head, "NEGOTIATE_") || mentions(head, "start_time_since_epoch_in_micros"));
      },
      read_horovod},
     {"Chakra (JSON)",
      [](std::string_view head) {
-       return begins_like_json(head) && (holds(head, "\"workload_graph\"") ||
-                                         holds(head, "_NODE\"") || holds(head, "chakra"));
+       return begins_like_json(head) && (mentions(head, "\"workload_graph\"") ||
+                                         mentions(head, "_NODE\"") || mentions(head, "chakra"));
      },
      read_chakra_json},
-    {"mpiP", [](std::string_view head) { return holds(head, "@ mpiP"); }, read_mpip},
+    {"mpiP", [](std::string_view head) { return mentions(head, "@ mpiP"); }, read_mpip},
     {"Open MPI monitoring",
      [](std::string_view head) {
-       return holds(head, "# POINT TO POINT") && holds(head, "# COLLECTIVES");
+       return mentions(head, "# POINT TO POINT") && mentions(head, "# COLLECTIVES");
      },
      read_ompi_monitoring},
     {"liballprof",
      [](std::string_view head) {
        return head.starts_with("# collprof ") || head.starts_with("MPI_Init:") ||
-              holds(head, "\nMPI_Allreduce:");
+              mentions(head, "\nMPI_Allreduce:");
      },
      read_liballprof},
     {"MPI profile", [](std::string_view head) { return head.starts_with(profile_magic); },
      read_mpi_profile},
     {"GOAL",
-     [](std::string_view head) { return holds(head, "num_ranks ") && holds(head, "rank 0"); },
+     [](std::string_view head) { return mentions(head, "num_ranks ") && mentions(head, "rank 0"); },
      read_goal_text},
     {"GOAL (binary)",
      [](std::string_view head) {
        return head.starts_with(std::string_view("\x7f\x10\0\0\0\0\0\0", 8));
      },
      read_goal_binary},
-    {"NCCL_DEBUG", [](std::string_view output) { return holds(output, " NCCL INFO "); },
+    {"NCCL_DEBUG", [](std::string_view output) { return mentions(output, " NCCL INFO "); },
      read_nccl_debug, true},
     {"PyTorch's watchdog", has_watchdog, read_pytorch_watchdog, true},
     {"Horovod's stall inspector", has_horovod_stall, read_horovod_stall, true},

@@ -93,14 +93,14 @@ std::optional<DebugLine> debug_line(std::string_view line, std::string_view leve
 /// Whether a warning is of a transfer that failed: a completion with an error, a call of verbs or
 /// of sockets.
 bool is_failed_transfer(std::string_view warning) {
-  if (holds(warning, "Got completion")) {
+  if (mentions(warning, "Got completion")) {
     const std::string_view status = word_behind(warning, "status=");
     return !status.empty() && status != "0";
   }
-  const bool failed = holds(warning, "failed") || holds(warning, "closed by remote peer");
+  const bool failed = mentions(warning, "failed") || mentions(warning, "closed by remote peer");
   for (const std::string_view call :
        {"ibv_", "socket", "Socket", "Net : ", "Call to recv", "Call to send", "Call to connect"}) {
-    if (failed && holds(warning, call)) return true;
+    if (failed && mentions(warning, call)) return true;
   }
   return false;
 }
@@ -113,12 +113,12 @@ class DebugReader {
     const auto line = debug_line(text, " NCCL INFO ");
     if (!line) return take_warning(text);
     const bool is_init =
-        holds(line->text, " - Init COMPLETE") || holds(line->text, " - Init START");
-    if (is_init && holds(line->text, " nranks ")) {
+        mentions(line->text, " - Init COMPLETE") || mentions(line->text, " - Init START");
+    if (is_init && mentions(line->text, " nranks ")) {
       take_init(*line);
-    } else if (holds(line->text, ": opCount ")) {
+    } else if (mentions(line->text, ": opCount ")) {
       take_collective(*line);
-    } else if (holds(line->text, " Bytes -> Algo ")) {
+    } else if (mentions(line->text, " Bytes -> Algo ")) {
       take_choice(*line);
     } else {
       take_sign(*line);
@@ -155,7 +155,7 @@ class DebugReader {
       return;
     }
     std::string id(word_behind(line.text, " commId "));
-    const bool completed = holds(line.text, "COMPLETE");
+    const bool completed = mentions(line.text, "COMPLETE");
     if (id.empty() && !completed) return;  // of a split: the line at its end says it
     if (id.empty()) id = id_by_order(line, *ranks);
     DebugCommunicator& known =
@@ -252,24 +252,24 @@ class DebugReader {
   void take_sign(const DebugLine& line) {
     if (line.text.starts_with("NET/IB : Using ")) take_adapters(line);
     // With a distance it is of one GPU and an adapter far from it, as every host has.
-    const bool is_far = holds(line.text, "(distance ");
-    if (holds(line.text, "GPU Direct RDMA Disabled") && !is_far) ++host_of(line).direct_disabled;
-    if (holds(line.text, "NVLS multicast support is not available"))
+    const bool is_far = mentions(line.text, "(distance ");
+    if (mentions(line.text, "GPU Direct RDMA Disabled") && !is_far) ++host_of(line).direct_disabled;
+    if (mentions(line.text, "NVLS multicast support is not available"))
       host_of(line).nvls = 0;
-    else if (holds(line.text, "NVLS multicast support is available"))
+    else if (mentions(line.text, "NVLS multicast support is available"))
       host_of(line).nvls = 1;
-    if (holds(line.text, "Using network Socket")) host_of(line).sockets = true;
+    if (mentions(line.text, "Using network Socket")) host_of(line).sockets = true;
     if (integer_in(word_behind(line.text, " nNodes "), 2)) host_of(line).is_of_several = true;
     if (!line.text.starts_with("Channel ") && !line.text.starts_with("Ring ")) return;
-    if (holds(line.text, " via SHM") || holds(line.text, " via direct shared memory")) {
+    if (mentions(line.text, " via SHM") || mentions(line.text, " via direct shared memory")) {
       host_of(line).through_host = true;
     }
-    if (holds(line.text, " via NET/Socket")) ++host_of(line).socket_channels;
-    if (holds(line.text, " via NET/IB")) {
+    if (mentions(line.text, " via NET/Socket")) ++host_of(line).socket_channels;
+    if (mentions(line.text, " via NET/IB")) {
       HostSigns& host = host_of(line);
-      const bool is_direct = holds(line.text, "/GDRDMA");
+      const bool is_direct = mentions(line.text, "/GDRDMA");
       ++(is_direct ? host.direct_channels : host.staged_channels);
-      if (holds(line.text, "[send]")) ++(is_direct ? host.direct_sends : host.staged_sends);
+      if (mentions(line.text, "[send]")) ++(is_direct ? host.direct_sends : host.staged_sends);
     }
   }
 
@@ -302,7 +302,7 @@ class DebugReader {
 
 void read_nccl_debug(std::string_view text, const std::string& /*file*/, JobLog& job) {
   const std::string plain = without_terminal_codes(text);
-  DebugReader reader(job, holds(plain, " - Init "));
+  DebugReader reader(job, mentions(plain, " - Init "));
   for (const std::string& line : split_at(plain, '\n')) reader.take(line);
   reader.finish();
 }

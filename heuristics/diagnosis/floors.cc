@@ -79,9 +79,9 @@ std::optional<ShippedMachine> machine_named_in(std::string_view hardware, int pe
 const GpuRow* row_of_gpus(std::string_view hardware, int per_node) {
   const std::string text = lower_case(hardware);
   // Cards in PCIe slots, "NVL" among them, are joined in as many ways as there are servers.
-  if (holds(text, "pcie") || names_gpu(text, "nvl")) return nullptr;
+  if (mentions(text, "pcie") || names_gpu(text, "nvl")) return nullptr;
   for (const GpuRow& row : gpu_rows) {
-    if (!holds(text, row.part) || per_node > row.per_node) continue;
+    if (!mentions(text, row.part) || per_node > row.per_node) continue;
     const bool fewer = row.part == std::string_view("v100") && per_node != row.per_node;
     if (!fewer) return &row;
   }
@@ -132,7 +132,7 @@ std::vector<std::string> other_machines_of_gpus(std::string_view hardware, int p
   if (row == nullptr || names_its_machine(hardware, per_node)) return found;
   for (const ShippedMachine& each : shipped_machines()) {
     const std::string summary = lower_case(each.summary);  // "aws p4d.24xlarge: 8 a100, 4 efa .."
-    const bool as_many = holds(summary, fmt::format(": {} {}", row->per_node, row->part));
+    const bool as_many = mentions(summary, fmt::format(": {} {}", row->per_node, row->part));
     if (as_many && names_gpu(summary, row->part) && each.name != row->machine) {
       found.push_back(each.name);
     }
