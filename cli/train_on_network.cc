@@ -34,7 +34,7 @@ constexpr OptionRow training_network_rows[] = {
     {simulated_network, "curve", "", "FILE", "", "CSV of the loss over simulated time"},
 };
 
-/// The narrowest link between two hosts, and the latency of a message.
+/// The narrowest link between two hosts, and the latency of a message of that size.
 ServerLink server_link(const Machine& machine, Host from, Host to, Bytes size) {
   std::vector<LinkId> route;
   machine.topology.route(from, to, route);
@@ -46,6 +46,20 @@ ServerLink server_link(const Machine& machine, Host from, Host to, Bytes size) {
       message_cost(machine.costs, nullptr, static_cast<double>(size.count), summary.level);
   if (cost.cap > 0) rate = std::min(rate, cost.cap);
   return {Bandwidth{rate / cost.wire_factor}, summary.latency + cost.latency};
+}
+
+/// What every worker and server can count on: the least rate and the longest latency of any pair.
+ServerLink slowest_link(const Machine& machine, int workers, int servers, Bytes size) {
+  ServerLink slowest = server_link(machine, 0, workers, size);
+  for (Host worker = 0; worker < workers; ++worker) {
+    for (Host server = workers; server < workers + servers; ++server) {
+      const ServerLink link = server_link(machine, worker, server, size);
+      slowest.rate.bytes_per_second =
+          std::min(slowest.rate.bytes_per_second, link.rate.bytes_per_second);
+      slowest.latency = std::max(slowest.latency, link.latency);
+    }
+  }
+  return slowest;
 }
 
 /// What the curve needs to be read again.
@@ -125,9 +139,10 @@ void train_with_servers(const Settings& settings, const TrainingPlan& plan, cons
   const Bytes size{parameters_of(plan.model) * size_of(plan.type)};
   const int servers = settings.count("servers", 1, 4096);
   const Machine network_of = machine_for(settings.text("topo"), step.workers, servers);
-  const ServerLink link = server_link(network_of, 0, step.workers, size);
-  run.network = fmt::format("{}, each with {} and {}", counted(servers, "parameter server"),
-                            to_string(link.rate), to_string(link.latency));
+  const ServerLink link = slowest_link(network_of, step.workers, servers, size);
+  run.network = fmt::format("{}, each with {} and {} to the farthest worker",
+                            counted(servers, "parameter server"), to_string(link.rate),
+                            to_string(link.latency));
   run.points =
       train_simulated_server(plan, step, servers, link, samples.train, samples.held_out, points);
 }

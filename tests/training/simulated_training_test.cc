@@ -1,9 +1,11 @@
-#include <cmath>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/training/small_models.h"
+
 #include "core/error.h"
+#include "training/asynchronous/parameter_server.h"
+#include "training/local_replica.h"
 #include "training/mirrored.h"
 #include "training/simulated/step.h"
 #include "training/simulated/training.h"
@@ -45,9 +47,20 @@ class SimulatedTrainingTest : public testing::Test {
   std::vector<LossPoint> mirror(const StepModel& step, int points = 8) {
     return train_simulated_mirrored(plan_, step, data_, held_out_, points);
   }
-  std::vector<LossPoint> serve(const StepModel& step, double rate) {
-    return train_simulated_server(plan_, step, 1, {Bandwidth{rate}, Seconds(1e-3)}, data_,
+  std::vector<LossPoint> serve(const StepModel& step, double rate, int servers = 1) {
+    return train_simulated_server(plan_, step, servers, {Bandwidth{rate}, Seconds(1e-3)}, data_,
                                   held_out_, 8);
+  }
+  void use_residual_model() {
+    plan_.model = small_residual();
+    data_ = data_for(plan_.model, 256);
+    held_out_ = synthetic_dataset(plan_.model.input, plan_.model.classes, 150, 7, "test");
+  }
+  /// Of the statistics of a state that real training has saved last.
+  double held_out_loss(const TrainingState& state) const {
+    const auto network = make_network(plan_, plan_.global_batch);
+    load(state, *network);
+    return evaluate(*network, held_out_, plan_.global_batch).loss;
   }
 
   TrainingPlan plan_;
@@ -95,6 +108,27 @@ TEST_F(SimulatedTrainingTest, SimulatedWorkersReadTheFilesAsReplicasForRealDo) {
   double loss = 0;
   for (std::size_t i = 1; i <= 8; ++i) loss += points[i].loss / 8;
   EXPECT_NEAR(loss, real.epochs[0].loss, 1e-10);
+}
+
+TEST_F(SimulatedTrainingTest, StatisticsMoveOnceAStepOnEachWorkerAndTheirMeanIsEvaluated) {
+  use_residual_model();
+  plan_.save_every = 16;  // the last step: until then replicas keep statistics of their own
+  TrainingState saved;
+  ReplicaHooks hooks;
+  hooks.save = [&](const TrainingState& state) { saved = state; };
+  const auto real = train_mirrored(plan_, 4, "ring", data_, held_out_, hooks)[0];
+  const auto points = mirror(step_of(4));
+  EXPECT_NEAR(points.back().held_out_loss, held_out_loss(saved), 1e-10);
+  EXPECT_NEAR(points.back().held_out_accuracy, real.held_out_accuracy, 1e-12);
+}
+
+TEST_F(SimulatedTrainingTest, TheStatisticsOfServersAreThoseOfServersForReal) {
+  use_residual_model();
+  TrainingState saved;
+  ReplicaHooks hooks;
+  hooks.save = [&](const TrainingState& state) { saved = state; };
+  train_parameter_server(plan_, 1, 2, data_, {}, hooks);
+  EXPECT_NEAR(serve(step_of(1), 1e9).back().held_out_loss, held_out_loss(saved), 1e-10);
 }
 
 TEST_F(SimulatedTrainingTest, AMirroredStepLastsAsLongAsItsSlowestWorkerAndTheAllReduce) {
@@ -158,6 +192,27 @@ TEST_F(SimulatedTrainingTest, TheServersLinkLimitsHowFastGradientsArrive) {
   EXPECT_GE(points.back().time.count(), 16 * 20e-3);
 }
 
+TEST_F(SimulatedTrainingTest, ManyServersMakeNoWorkerFasterThanItsOwnLink) {
+  const auto bytes = static_cast<double>(parameters_of(plan_.model) * 8);
+  StepModel step = step_of(1);
+  step.compute.optimizer = Seconds{0};
+  const double rate = bytes / 20e-3;
+  const Seconds alone = serve(step, rate, 1).back().time;
+  EXPECT_NEAR(alone.count(), 16 * (2 * (20e-3 + 1e-3) + 10e-3), 1e-12);
+  EXPECT_NEAR(serve(step, rate, 8).back().time.count(), alone.count(), 1e-12);
+  step.workers = 4;  // four times, whose links are there for 4 of the 16 steps each
+  EXPECT_NEAR(serve(step, rate, 8).back().time.count(), alone.count() / 4, 1e-12);
+  EXPECT_GT(serve(step, rate, 1).back().time.count(), 16 * 20e-3);
+}
+
+TEST_F(SimulatedTrainingTest, ServersUpdateTheirSharesSideBySide) {
+  StepModel step = step_of(8);
+  step.compute.optimizer = Seconds(80e-3);  // the bottleneck
+  const double one = serve(step, 1e12, 1).back().time.count();
+  EXPECT_NEAR(one, 16 * 80e-3, 20e-3);
+  EXPECT_NEAR(serve(step, 1e12, 8).back().time.count(), one / 8, 20e-3);
+}
+
 TEST_F(SimulatedTrainingTest, EqualSeedsGiveEqualCurves) {
   StepModel four = step_of(4);
   four.costs.jitter = 0.2;
@@ -180,18 +235,6 @@ TEST_F(SimulatedTrainingTest, APlanThatDoesNotFitItsDataIsRefused) {
 
 TEST_F(SimulatedTrainingTest, AServerWithoutALinkIsRefused) {
   EXPECT_THROW(serve(step_of(2), 0), InvalidArgument);
-}
-
-TEST(SlownessTest, FactorsAreDrawnAroundOneAndTimesThoseOfSlowWorkers) {
-  const Slowness slowness(3, 0.1, {{1, 2.0}}, 5);
-  double logs = 0;
-  for (int step = 0; step < 2000; ++step) {
-    EXPECT_GT(slowness.of(0, step), 0.5);
-    logs += std::log(slowness.of(1, step) / 2.0);
-  }
-  EXPECT_NEAR(logs / 2000, 0, 0.01);
-  EXPECT_NE(slowness.of(0, 1), slowness.of(0, 2));
-  EXPECT_EQ(Slowness(3, 0, {{1, 2.0}}, 5).of(1, 7), 2.0);
 }
 
 }  // namespace

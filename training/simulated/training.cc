@@ -1,7 +1,6 @@
 #include "training/simulated/training.h"
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <queue>
 
@@ -12,12 +11,12 @@
 namespace collbench {
 namespace {
 
-using RawParameters = std::vector<std::byte>;
+using RawValues = std::vector<std::byte>;
 
-RawParameters copy_of(Region region) { return {region.data, region.data + region.size().count}; }
-void restore(const RawParameters& from, Region to) {
-  std::memcpy(to.data, from.data(), from.size());
-}
+RawValues copy_of(Region region) { return {region.data, region.data + region.size().count}; }
+void restore(const RawValues& from, Region to) { std::copy_n(from.data(), from.size(), to.data); }
+/// Values that lie as those of `like` do.
+Region shaped_as(RawValues& values, Region like) { return {values.data(), like.count, like.type}; }
 
 /// The model that all simulated workers share, and what they have reached together.
 class Trainee {
@@ -44,8 +43,10 @@ class Trainee {
   bool finished() const { return updates_ == steps_; }
   Region parameters() { return network_->parameters(); }
   Region gradients() { return network_->gradients(); }
+  Region statistics() { return network_->statistics(); }
 
-  /// The gradients of a replica's part of `step` with the parameters that the network holds.
+  /// The gradients of a replica's part of `step` with the parameters that the network holds. Its
+  /// statistics move; the caller makes them those of the model again before update().
   void compute(int replica, std::int64_t step) {
     const StepSize size = inputs_[static_cast<std::size_t>(replica)].read(step, images_, labels_);
     if (size.mine == 0) return network_->clear_gradients();
@@ -101,20 +102,22 @@ class Trainee {
   std::vector<LossPoint> points_;
 };
 
-/// One direction of the servers' links: each moves its share of a vector, in the order asked.
+/// One direction of the servers' links: each moves its share of a vector, in the order asked. The
+/// worker's own link, which all shares of its vector pass, is as fast as one of a server.
 class Queue {
  public:
   Queue(const ServerLink& link, Bytes size, int servers)
-      : latency_(link.latency), one_(size / link.rate / servers) {}
+      : latency_(link.latency), whole_(size / link.rate), share_(whole_ / servers) {}
   /// When a vector that may start at `now` has arrived.
   Seconds pass(Seconds now) {
-    free_ = std::max(free_, now) + one_;
-    return free_ + latency_;
+    free_ = std::max(free_, now) + share_;
+    return std::max(free_, now + whole_) + latency_;
   }
 
  private:
   Seconds latency_;
-  Seconds one_;
+  Seconds whole_;
+  Seconds share_;
   Seconds free_{0};
 };
 
@@ -130,7 +133,8 @@ struct Event {
 };
 
 struct WorkerState {
-  RawParameters fetched;
+  RawValues fetched;
+  RawValues statistics;      // fetched, too
   std::int64_t version = 0;  // updates that the fetched parameters hold
   std::int64_t step = 0;
 };
@@ -141,7 +145,7 @@ class AsynchronousRun {
                   std::uint64_t seed)
       : trainee_(trainee),
         compute_(step.compute.forward() + step.compute.backward()),
-        update_(step.compute.optimizer),
+        update_(step.compute.optimizer / servers),
         slowness_(step.workers, step.costs.jitter, step.costs.slow_workers, seed),
         pushes_(link, trainee.parameters().size(), servers),
         fetches_(link, trainee.parameters().size(), servers),
@@ -171,25 +175,35 @@ class AsynchronousRun {
     WorkerState& state = states_[static_cast<std::size_t>(worker)];
     state.step = next_step_++;
     state.fetched = copy_of(trainee_.parameters());
+    state.statistics = copy_of(trainee_.statistics());
     state.version = version_;
     const double factor = slowness_.of(worker, state.step);
     schedule(fetches_.pass(now) + compute_ * factor, worker, false);
   }
   void apply(const Event& event) {
     WorkerState& state = states_[static_cast<std::size_t>(event.worker)];
-    const RawParameters current = copy_of(trainee_.parameters());
+    const RawValues current = copy_of(trainee_.parameters());
+    RawValues statistics = copy_of(trainee_.statistics());
     restore(state.fetched, trainee_.parameters());
+    restore(state.statistics, trainee_.statistics());
     trainee_.compute(0, state.step);
     restore(current, trainee_.parameters());
+    add_moves(statistics, state.statistics);
     server_free_ = std::max(server_free_, event.time) + update_;
     trainee_.update(server_free_, static_cast<double>(version_ - state.version));
     ++version_;
     start(event.worker, server_free_);
   }
+  /// Moves the server's statistics as the worker's step has moved those that it had fetched.
+  void add_moves(RawValues& servers, RawValues& fetched) {
+    const Region moved = trainee_.statistics();
+    combine(moved, shaped_as(fetched, moved), moved, std::minus<>());
+    combine(shaped_as(servers, moved), moved, moved, std::plus<>());
+  }
 
   Trainee& trainee_;
   Seconds compute_;
-  Seconds update_;
+  Seconds update_;  // all servers update their shares side by side
   Slowness slowness_;
   Queue pushes_;
   Queue fetches_;
@@ -201,6 +215,28 @@ class AsynchronousRun {
   Seconds server_free_{0};
 };
 
+/// The gradients of a step: the sum over all workers, each of which moves statistics of its own.
+void compute_on_all(Trainee& trainee, std::int64_t step, std::vector<RawValues>& statistics) {
+  RawValues sum;
+  const Region gradients = trainee.gradients();
+  for (std::size_t worker = 0; worker < statistics.size(); ++worker) {
+    restore(statistics[worker], trainee.statistics());
+    trainee.compute(static_cast<int>(worker), step);
+    statistics[worker] = copy_of(trainee.statistics());
+    if (worker > 0) combine(gradients, shaped_as(sum, gradients), gradients, std::plus<>());
+    if (worker + 1 < statistics.size()) sum = copy_of(gradients);
+  }
+}
+
+/// What is evaluated: the mean of the workers' statistics.
+void set_mean(std::vector<RawValues>& statistics, Region to) {
+  restore(statistics[0], to);
+  for (std::size_t worker = 1; worker < statistics.size(); ++worker) {
+    combine(to, shaped_as(statistics[worker], to), to, std::plus<>());
+  }
+  scale(to, 1.0 / static_cast<double>(statistics.size()));
+}
+
 }  // namespace
 
 std::vector<LossPoint> train_simulated_mirrored(const TrainingPlan& plan, const StepModel& step,
@@ -210,16 +246,12 @@ std::vector<LossPoint> train_simulated_mirrored(const TrainingPlan& plan, const 
   check(step.costs, step.workers);
   Trainee trainee(plan, step.workers, data, held_out, points);
   const Slowness slowness = slowness_of(step);
+  std::vector<RawValues> statistics(static_cast<std::size_t>(step.workers),
+                                    copy_of(trainee.statistics()));
   Seconds now{0};
   for (std::int64_t number = 0; number < trainee.steps(); ++number) {
-    RawParameters sum;
-    const Region gradients = trainee.gradients();
-    for (int worker = 0; worker < step.workers; ++worker) {
-      trainee.compute(worker, number);
-      const Region before{sum.data(), gradients.count, gradients.type};
-      if (worker > 0) combine(gradients, before, gradients, std::plus<>());
-      if (worker + 1 < step.workers) sum = copy_of(gradients);
-    }
+    compute_on_all(trainee, number, statistics);
+    set_mean(statistics, trainee.statistics());
     now += simulate_step(step, slowness, number).times.whole;
     trainee.update(now, 0);
   }

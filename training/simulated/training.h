@@ -10,7 +10,9 @@
 // and the worker fetches what the server then has. So a gradient is as stale as the updates of
 // others between its fetch and its arrival, which this plays event by event. Pushes and fetches
 // each queue for the server's link, in the order in which they start; with several servers each
-// holds an equal share of the parameters and has its own link.
+// holds an equal share of the parameters, updates it beside the others and has its own link. No
+// vector is faster than its worker's link, which is as fast as one of a server; nothing queues
+// inside the network.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +25,7 @@
 
 namespace collbench {
 
-/// A server's link and how far it is.
+/// A server's link, or a worker's, and how far they are from each other.
 struct ServerLink {
   Bandwidth rate;  // one direction
   Seconds latency{0};
