@@ -4,9 +4,11 @@
 #include <map>
 #include <string>
 #include <thread>
+#include <tuple>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "tests/cli/invoke.h"
 
@@ -308,6 +310,24 @@ TEST_F(TrainTest, AFileThatMayNotGrowIsNamed) {
                       COLLBENCH_BINARY});
   EXPECT_EQ(outcome.code, 5) << outcome.out;
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("could not write 'ck/step-"), HasSubstr("too large")));
+}
+
+TEST_F(TrainTest, ThreadsThatTheSystemRefusesEndTheRunWithTheirNumber) {
+  // Limits of processes count all of a user's, and nobody has none.
+  if (is_missing("setpriv") || is_missing("bash") || geteuid() != 0) GTEST_SKIP();
+  for (const auto& [strategy, threads, words] :
+       {std::tuple{"mirrored", "--workers", " of 64 threads could be started"},
+        std::tuple{"parameter-server", "--workers", " of 64 threads could be started"},
+        std::tuple{"parameter-server", "--replicas", " of 63 threads could be started"}}) {
+    const CommandOutcome outcome = invoke_program(
+        folder_, "setpriv",
+        {"--reuid=65534", "--regid=65534", "--clear-groups", "bash", "-c",
+         "ulimit -u 30; exec \"$0\" train --steps 2 --epochs 1 --model dense2 \"$@\"",
+         COLLBENCH_BINARY, "--strategy", strategy, threads, "64"});
+    if (outcome.code == 126 || outcome.code == 127) GTEST_SKIP() << outcome.err;  // not for nobody
+    EXPECT_EQ(outcome.code, 5) << outcome.out;
+    EXPECT_THAT(outcome.err, HasSubstr(words));
+  }
 }
 
 TEST_F(TrainTest, ADamagedCheckpointIsRefusedAndTheWholeOneBeforeItIsNamed) {

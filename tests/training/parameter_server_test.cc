@@ -114,6 +114,15 @@ TEST(ParameterServerTest, CentralStorageTrainsWhatMirroredDoes) {
   EXPECT_EQ(reports[1].parameters, two);
 }
 
+TEST(ParameterServerTest, RefusesWorkersThatDoNotFitTheMemoryTogether) {
+  const TrainingPlan plan = plan_for(make_model("mlp", {1024}));
+  const Bytes one = least_memory(plan, 1);
+  EXPECT_LT(one, Bytes{64 << 20});
+  EXPECT_THAT([&] { train_parameter_server(plan, 1 << 20, 1, data_for(plan.model, 60), {}); },
+              testing::ThrowsMessage<TransportError>(
+                  testing::HasSubstr("1048576 workers of mlp and their servers need at least")));
+}
+
 TEST(ParameterServerTest, RefusesClustersWithoutWorkersOrServers) {
   const TrainingPlan plan = plan_for(every_layer());
   const Dataset data = data_for(plan.model, 60);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <thread>
 
+#include "core/start_threads.h"
 #include "training/elements.h"
 #include "training/local_replica.h"
 #include "training/steady_time.h"
@@ -113,16 +114,15 @@ class BatchReplicas final : public StepCompute {
     for (int number = 0; number < plan.replicas; ++number) {
       replicas_.push_back(std::make_unique<BatchReplica>(plan, data, number));
     }
-    for (std::size_t number = 1; number < replicas_.size(); ++number) {
-      threads_.emplace_back([this, number] { serve(number); });
+    try {
+      const auto body = [this](int other) { serve(static_cast<std::size_t>(other) + 1); };
+      start_threads(plan.replicas - 1, body, threads_);
+    } catch (...) {
+      end();
+      throw;
     }
   }
-  ~BatchReplicas() override {
-    if (threads_.empty()) return;
-    step_ = -1;
-    together_.arrive_and_wait();
-    for (std::thread& thread : threads_) thread.join();
-  }
+  ~BatchReplicas() override { end(); }
 
   BatchReplica& first() { return *replicas_.front(); }
   void set_step(std::int64_t step) { step_ = step; }
@@ -146,6 +146,13 @@ class BatchReplicas final : public StepCompute {
   }
 
  private:
+  void end() {
+    step_ = -1;
+    // The first arrives, and those that could not be started.
+    (void)together_.arrive(std::ssize(replicas_) - std::ssize(threads_));
+    for (std::thread& thread : threads_) thread.join();
+  }
+
   template <class Work>
   void attempt(std::size_t number, Work work) noexcept {
     try {

@@ -62,7 +62,8 @@ class SharedVariables {
 /// Given the result of the last closure, or null at first: the next one, or nothing.
 using NextClosure = std::function<std::optional<std::int64_t>(const ClosureResult*)>;
 
-/// Carries out closures until there is none. Throws as its arguments do.
+/// Carries out closures until there is none. Throws as its arguments do, and TransportError where
+/// the threads of its replicas cannot be started.
 void work_asynchronously(const TrainingPlan& plan, const Dataset& data, SharedVariables& variables,
                          const NextClosure& next);
 

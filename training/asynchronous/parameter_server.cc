@@ -6,7 +6,11 @@
 #include <mutex>
 #include <thread>
 
+#include <fmt/format.h>
+
+#include "core/available_memory.h"
 #include "core/error.h"
+#include "core/start_threads.h"
 #include "training/local_replica.h"
 
 namespace collbench {
@@ -61,6 +65,15 @@ class LocalServers final : public SharedVariables {
   std::vector<std::int64_t> seen_;
   std::vector<std::vector<std::byte>> packed_;
 };
+
+/// Throws as require_available() does where the workers and the servers do not fit together: the
+/// servers' values and slots, and the state in f64 that these begin with.
+void require_memory(const TrainingPlan& plan, int workers) {
+  const auto slots = std::ssize(slot_names(plan.optimizer));
+  const Bytes servers = Bytes{8 + size_of(plan.type) * (1 + slots)} * parameters_of(plan.model);
+  require_available(least_memory(plan, plan.replicas) * workers + servers,
+                    fmt::format("{} workers of {} and their servers", workers, plan.model.name));
+}
 
 }  // namespace
 
@@ -157,6 +170,7 @@ ServerReport train_parameter_server(const TrainingPlan& plan, int workers, int s
   require(servers >= 1, "There must be at least one ps.");
   require(workers >= 1, "There must be at least one worker.");
   check(plan, data, plan.replicas);
+  require_memory(plan, workers);
   const Placement placement(tensors_of(plan.model), size_of(plan.type), servers);
   std::vector<std::unique_ptr<VariableStore>> stores;
   const TrainingState first = first_state(plan, hooks.start);
@@ -180,26 +194,25 @@ ServerReport train_parameter_server(const TrainingPlan& plan, int workers, int s
     if (!failure) failure = std::current_exception();
     closures.fail("another worker has failed");
   };
-  std::vector<std::thread> threads;
-  for (int worker = 0; worker < workers; ++worker) {
-    threads.emplace_back([&, worker] {
-      auto& steps = report.workers[static_cast<std::size_t>(worker)].steps;
+  const auto work = [&](int worker) {
+    auto& steps = report.workers[static_cast<std::size_t>(worker)].steps;
+    try {
       LocalServers variables(placement, stores);
-      try {
-        work_asynchronously(plan, data, variables, [&](const ClosureResult* result) {
-          if (result != nullptr) {
-            steps.push_back(result->times);
-            closures.done(worker, *result);
-          }
-          return closures.take(worker, [] { return false; });
-        });
-      } catch (...) {
-        fail();
-      }
-    });
-  }
+      work_asynchronously(plan, data, variables, [&](const ClosureResult* result) {
+        if (result != nullptr) {
+          steps.push_back(result->times);
+          closures.done(worker, *result);
+        }
+        return closures.take(worker, [] { return false; });
+      });
+    } catch (...) {
+      fail();
+    }
+  };
+  std::vector<std::thread> threads;
   bool stopped = false;
   try {
+    start_threads(workers, work, threads);
     stopped = save_in_pauses(closures, hooks, state);
   } catch (...) {
     fail();

@@ -51,7 +51,7 @@ void conclude(const TrainingPlan& plan, const Closures& closures, const Training
 
 /// `plan.global_batch` is that of one step, and so of one worker. Of the hooks, on_step is called
 /// by one thread at a time, the others on this one. Throws InvalidArgument for less than one worker
-/// or server, and as check() does.
+/// or server, as check() does, and TransportError where memory or threads do not suffice for all.
 ServerReport train_parameter_server(const TrainingPlan& plan, int workers, int servers,
                                     const Dataset& data, const Dataset& held_out,
                                     const ReplicaHooks& hooks = {});

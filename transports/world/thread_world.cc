@@ -1,10 +1,7 @@
 #include "transports/world/thread_world.h"
 
-#include <system_error>
-
-#include <fmt/format.h>
-
 #include "core/error.h"
+#include "core/start_threads.h"
 #include "core/stop_request.h"
 #include "transports/waiting.h"
 
@@ -17,12 +14,11 @@ ThreadWorld::ThreadWorld(const WorldSpec& spec)
       control_(Control::create(control_memory_.get(), spec.ranks)) {
   threads_.reserve(static_cast<std::size_t>(ranks_));
   try {
-    for (Rank rank = 0; rank < ranks_; ++rank) threads_.emplace_back([this, rank] { live(rank); });
-  } catch (const std::system_error& error) {
-    const std::size_t started = threads_.size();
+    start_threads(
+        ranks_, [this](Rank rank) { live(rank); }, threads_);
+  } catch (...) {
     join_all();
-    throw TransportError(fmt::format("only {} of {} threads could be started: {}", started, ranks_,
-                                     error.code().message()));
+    throw;
   }
 }
 
