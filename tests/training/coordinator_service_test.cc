@@ -1,6 +1,9 @@
 // The chief's answers, request by request: what it says of workers that come, leave and are lost.
 #include "training/asynchronous/coordinator_service.h"
 
+#include <chrono>
+#include <future>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -81,6 +84,26 @@ TEST_F(CoordinatorServiceTest, AReplacedWorkerIsRefusedAndItsEndChangesNothing) 
   service_.gone(1);
   EXPECT_EQ(next(0, 3, 0), 1);
   EXPECT_THAT(said_, ElementsAre("worker 0 (a) is back"));
+}
+
+TEST_F(CoordinatorServiceTest, AReplacedWorkerThatWaitsForAStepIsRefusedAndGivenNone) {
+  for (const int step : {0, 1, 2, 3}) {
+    EXPECT_EQ(
+        step == 0 ? next(0, 1) : next(1, 2, step == 1 ? std::nullopt : std::optional(step - 1)),
+        step);
+  }
+  auto waiting = std::async(std::launch::async, [this] { return next(1, 2, 3); });
+  TrainingState state;
+  while (state.step < 3) closures_.describe(state);  // the result has arrived
+  join(1, 3);
+  const bool ended = waiting.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
+  EXPECT_TRUE(ended);
+  service_.gone(1);
+  EXPECT_EQ(next(1, 3), 0) << "the step of worker 0 goes to the one that is there";
+  EXPECT_THAT([&] { waiting.get(); }, testing::ThrowsMessage<InvalidArgument>(
+                                          HasSubstr("worker 1 was replaced by another")));
+  EXPECT_EQ(next(1, 3, 0), std::nullopt);
+  EXPECT_TRUE(closures_.finished());
 }
 
 }  // namespace

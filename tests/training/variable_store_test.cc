@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/error.h"
 #include "core/random.h"
-#include "training/asynchronous/closures.h"
 
 namespace collbench {
 namespace {
@@ -130,48 +128,6 @@ TEST(OptimizerStateTest, AnOptimizerGoesOnFromItsStateInTheSameBits) {
       const auto whole = path(-1);
       for (const int after : {0, 1, 4, 7}) EXPECT_EQ(path(after), whole) << spec.name << after;
     }
-  }
-}
-
-// Workers take, end and are lost in a random order.
-TEST(ClosuresTest, EveryStepIsDoneOnceWhateverWorkersAreLost) {
-  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
-    RandomEngine engine = random_engine(seed, "workers");
-    const auto steps = static_cast<std::int64_t>(1 + engine() % 40);
-    const auto pause = static_cast<std::int64_t>(engine() % 5);
-    Closures closures(0, steps, steps, pause, nullptr, {});
-    std::map<int, std::int64_t> out;
-    std::multiset<std::int64_t> done;
-    std::int64_t lost = 0;
-    std::int64_t paused = 0;
-    while (paused < steps) {
-      const int worker = static_cast<int>(engine() % 4);
-      if (!out.contains(worker)) {
-        if (const auto step = closures.take(worker, [] { return true; })) out[worker] = *step;
-      } else if (engine() % 3 == 0) {
-        closures.lost(worker);
-        out.erase(worker);
-        ++lost;
-      } else {
-        closures.done(worker, {out[worker], {1.0, 1}, 2, 0, {}});
-        done.insert(out[worker]);
-        out.erase(worker);
-      }
-      const auto now = closures.wait_for_pause(Seconds{0});
-      if (!now) continue;
-      EXPECT_TRUE(out.empty()) << "a pause while closures are out";
-      EXPECT_EQ(std::ssize(done), *now) << "exactly the first steps are done";
-      EXPECT_TRUE(*now == steps || (pause > 0 && *now % pause == 0)) << *now;
-      paused = *now;
-      if (paused < steps) closures.go_on();
-    }
-    EXPECT_TRUE(closures.finished());
-    EXPECT_EQ(std::ssize(done), steps);
-    EXPECT_EQ(std::set(done.begin(), done.end()).size(), done.size());
-    EXPECT_EQ(*done.rbegin(), steps - 1);
-    EXPECT_EQ(closures.repeated(), lost) << seed;
-    ASSERT_EQ(closures.epochs().size(), 1U);
-    EXPECT_EQ(closures.epochs()[0].samples, 2 * steps);
   }
 }
 

@@ -33,10 +33,13 @@ std::int64_t Closures::next_limit(std::int64_t after) const {
   return pause_every_ == 0 ? end_ : std::min(end_, (after / pause_every_ + 1) * pause_every_);
 }
 
-std::optional<std::int64_t> Closures::take(int worker, const std::function<bool()>& abandoned) {
+std::optional<std::int64_t> Closures::take(CallerNumber caller,
+                                           const std::function<bool()>& abandoned) {
   std::unique_lock lock(mutex_);
+  give_up(caller);
   for (;;) {
     if (!failure_.empty()) throw TransportError(failure_);
+    if (lost_.contains(caller)) return std::nullopt;
     std::optional<std::int64_t> step;
     if (!again_.empty()) {
       step = again_.front();
@@ -48,7 +51,7 @@ std::optional<std::int64_t> Closures::take(int worker, const std::function<bool(
       return std::nullopt;
     }
     if (step) {
-      out_[worker] = *step;
+      out_[caller] = *step;
       return step;
     }
     if (abandoned()) return std::nullopt;
@@ -56,9 +59,9 @@ std::optional<std::int64_t> Closures::take(int worker, const std::function<bool(
   }
 }
 
-void Closures::done(int worker, const ClosureResult& result) {
+void Closures::done(CallerNumber caller, const ClosureResult& result) {
   const std::lock_guard lock(mutex_);
-  const auto out = out_.find(worker);
+  const auto out = out_.find(caller);
   if (out == out_.end() || out->second != result.step) return;
   out_.erase(out);
   count(result);
@@ -85,13 +88,18 @@ void Closures::count(const ClosureResult& result) {
   epochs_.back().samples = std::exchange(samples_, 0);
 }
 
-void Closures::lost(int worker) {
+void Closures::lost(CallerNumber caller) {
   const std::lock_guard lock(mutex_);
-  const auto out = out_.find(worker);
+  lost_.insert(caller);
+  give_up(caller);
+  changed_.notify_all();
+}
+
+void Closures::give_up(CallerNumber caller) {
+  const auto out = out_.find(caller);
   if (out == out_.end()) return;
   again_.push_back(out->second);
   out_.erase(out);
-  changed_.notify_all();
 }
 
 void Closures::stop() {

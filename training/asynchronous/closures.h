@@ -1,7 +1,7 @@
 // The steps of asynchronous training, as TensorFlow's coordinator schedules them: each is a closure
 // that the next free worker takes.
 //
-// A closure whose worker is lost goes to another one, so each is carried out at least once. Before
+// A closure whose caller is lost goes to another one, so each is carried out at least once. Before
 // the state is saved, no closure is handed out until all earlier ones are done, so that the saved
 // state is the result of exactly the first n steps.
 // Source: tensorflow/python/distribute/coordinator/cluster_coordinator.py,
@@ -15,11 +15,13 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "training/engines/engine.h"
 #include "training/replica.h"
+#include "transports/remote_calls.h"
 
 namespace collbench {
 
@@ -32,7 +34,8 @@ struct ClosureResult {
   StepTimes times;
 };
 
-/// Thread safety: any number of threads.
+/// A caller is a worker for as long as its connection lasts: one that is replaced, or comes back,
+/// is another caller. Thread safety: any number of threads.
 class Closures {
  public:
   /// Steps begin..end-1; pauses before each multiple of `pause_every` and at the end, 0 only there.
@@ -40,13 +43,14 @@ class Closures {
   Closures(std::int64_t begin, std::int64_t end, std::int64_t steps_per_epoch,
            std::int64_t pause_every, const TrainingState* start, const ReplicaHooks& hooks);
 
-  /// Waits for the next closure of `worker`; nothing if all are done, or once `abandoned`, polled
-  /// while waiting, is true. Throws TransportError once fail() was called.
-  std::optional<std::int64_t> take(int worker, const std::function<bool()>& abandoned);
-  /// Notes the result; one of a closure that the worker does not have (any more) is ignored.
-  void done(int worker, const ClosureResult& result);
-  /// The worker's unfinished closure goes to the next worker that asks for one.
-  void lost(int worker);
+  /// Waits for the next closure of `caller`, which gives up one that it has; nothing if all are
+  /// done, once the caller is lost, or once `abandoned`, polled while waiting, is true. Throws
+  /// TransportError once fail() was called.
+  std::optional<std::int64_t> take(CallerNumber caller, const std::function<bool()>& abandoned);
+  /// Notes the result; one of a closure that the caller does not have (any more) is ignored.
+  void done(CallerNumber caller, const ClosureResult& result);
+  /// The caller's unfinished closure goes to the next that asks for one, and it is given no other.
+  void lost(CallerNumber caller);
   /// Hands out no new closures, and pauses for the last time when those that are out are done.
   void stop();
   /// From now on take() and wait_for_pause() throw TransportError(why). The first one counts.
@@ -71,6 +75,7 @@ class Closures {
   bool paused() const { return next_ == limit_ && again_.empty() && out_.empty(); }
   std::int64_t next_limit(std::int64_t after) const;
   void count(const ClosureResult& result);
+  void give_up(CallerNumber caller);
 
   const std::int64_t end_;
   const std::int64_t steps_per_epoch_;
@@ -82,8 +87,9 @@ class Closures {
   std::int64_t limit_;
   bool stopping_ = false;
   std::string failure_;
-  std::map<int, std::int64_t> out_;  // by worker
-  std::deque<std::int64_t> again_;   // lost ones
+  std::map<CallerNumber, std::int64_t> out_;
+  std::deque<std::int64_t> again_;  // given up
+  std::set<CallerNumber> lost_;
   std::int64_t finished_;
   std::int64_t here_ = 0;  // finished by this queue
   std::int64_t stale_ = 0;

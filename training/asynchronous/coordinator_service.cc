@@ -55,7 +55,7 @@ std::string CoordinatorService::join(PacketReader& request, CallerNumber caller)
   }
   if (closures_ != nullptr) {
     run_.say(worker.words() + (known.came ? " is back" : " has come"));
-    closures_->lost(static_cast<int>(index));
+    if (known.caller != caller) closures_->lost(known.caller);
   }
   known.caller = caller;
   known.came = true;
@@ -67,6 +67,7 @@ std::string CoordinatorService::join(PacketReader& request, CallerNumber caller)
 
 void CoordinatorService::gone(CallerNumber caller) {
   const std::lock_guard lock(mutex_);
+  if (closures_ != nullptr) closures_->lost(caller);
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     if (workers_[i].caller != caller) continue;
     workers_[i].caller = 0;
@@ -75,8 +76,13 @@ void CoordinatorService::gone(CallerNumber caller) {
     if (!ended_ && !workers_[i].leaving) {
       run_.say(run_.workers[i].words() + " was lost; the run continues");
     }
-    if (closures_ != nullptr) closures_->lost(static_cast<int>(i));
   }
+}
+
+void CoordinatorService::require_its_place(std::size_t worker, CallerNumber caller) const {
+  require(workers_[worker].caller == caller,
+          fmt::format("this {} was replaced by another process of that name",
+                      run_.workers[worker].name));
 }
 
 std::string CoordinatorService::next(PacketReader& request, const IncomingCall& call) {
@@ -87,24 +93,23 @@ std::string CoordinatorService::next(PacketReader& request, const IncomingCall& 
   const ClosureResult result = has_result ? read_result(request) : ClosureResult{};
   {
     std::unique_lock lock(mutex_);
-    require(workers_[index].caller == call.caller,
-            fmt::format("this {} was replaced by another process of that name",
-                        run_.workers[index].name));
-    while (closures_ == nullptr && unfit_.empty() && !call.abandoned()) {
+    while (closures_ == nullptr && unfit_.empty() && !call.abandoned() &&
+           workers_[index].caller == call.caller) {
       changed_.wait_for(lock, between_looks);
     }
+    require_its_place(index, call.caller);
     workers_[index].told = !unfit_.empty();
     changed_.notify_all();
     if (!unfit_.empty()) throw TransportError(unfit_);
     if (closures_ == nullptr) throw TransportError("the chief ended before the run began");
     if (has_result) workers_[index].steps.push_back(result.times);
   }
-  const auto worker = static_cast<int>(index);
-  if (has_result) closures_->done(worker, result);
+  if (has_result) closures_->done(call.caller, result);
   const std::optional<std::int64_t> step =
-      leaves ? std::nullopt : closures_->take(worker, call.abandoned);
+      leaves ? std::nullopt : closures_->take(call.caller, call.abandoned);
+  const std::lock_guard lock(mutex_);
+  require_its_place(index, call.caller);
   if (!step && !call.abandoned()) {
-    const std::lock_guard lock(mutex_);
     workers_[index].leaving = true;  // and gone when its connection ends
     if (leaves) run_.say(run_.workers[index].words() + " has left; the run continues");
   }

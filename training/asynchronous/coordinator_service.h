@@ -52,6 +52,8 @@ class CoordinatorService {
   };
   std::string join(PacketReader& request, CallerNumber caller);
   std::string next(PacketReader& request, const IncomingCall& call);
+  /// Requires the lock. Throws InvalidArgument if another process has come in the worker's place.
+  void require_its_place(std::size_t worker, CallerNumber caller) const;
   std::string missing() const;
   int here() const;
 

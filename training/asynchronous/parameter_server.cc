@@ -196,14 +196,15 @@ ServerReport train_parameter_server(const TrainingPlan& plan, int workers, int s
   };
   const auto work = [&](int worker) {
     auto& steps = report.workers[static_cast<std::size_t>(worker)].steps;
+    const auto caller = static_cast<CallerNumber>(worker);
     try {
       LocalServers variables(placement, stores);
       work_asynchronously(plan, data, variables, [&](const ClosureResult* result) {
         if (result != nullptr) {
           steps.push_back(result->times);
-          closures.done(worker, *result);
+          closures.done(caller, *result);
         }
-        return closures.take(worker, [] { return false; });
+        return closures.take(caller, [] { return false; });
       });
     } catch (...) {
       fail();
