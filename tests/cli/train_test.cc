@@ -122,7 +122,7 @@ TEST_F(TrainTest, BetweenPassesOverTheFilesTheNumberOfWorkersMayChange) {
   ASSERT_EQ(train("2", "1").code, 0);
   const CommandOutcome more = train("3", "2");
   EXPECT_EQ(more.code, 0) << more.err;
-  EXPECT_THAT(more.err, HasSubstr("going on after step 2"));
+  EXPECT_THAT(more.err, HasSubstr("going on after step 4"));
 }
 
 TEST_F(TrainTest, DivergedTrainingIsCalledSo) {

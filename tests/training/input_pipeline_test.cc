@@ -104,6 +104,28 @@ TEST(InputPipelineTest, FilesGoToWorkersInTurn) {
   EXPECT_EQ(input.size_of_step(5).all, 2);
 }
 
+TEST(InputPipelineTest, NoWorkersFilesAreLeftOutForThoseOfAnotherAreFewer) {
+  const Dataset data = numbered(500, {100, 100, 100, 100, 100});
+  for (const bool drop_remainder : {true, false}) {
+    const InputOptions options{30, 1, AutoShard::automatic, drop_remainder};
+    InputPipeline input(data, options, 3, 2);
+    ASSERT_EQ(input.steps_per_pass(), 20);
+    EXPECT_EQ(input.size_of_step(9).all, 30);
+    EXPECT_EQ(input.size_of_step(10).all, 20) << "the third worker has 100 samples, the others 200";
+    EXPECT_EQ(input.size_of_step(10).mine, 0);
+    EXPECT_EQ(together(taken(data, options, 3, 0, 20)), numbers_between(0, 500));
+  }
+}
+
+TEST(InputPipelineTest, OnlyAWorkersWholePartOfAStepIsTakenWithoutRemainders) {
+  const Dataset data = numbered(20, {11, 9});
+  const InputOptions options{8, 1, AutoShard::file, true, 2};  // two replicas take 2 samples each
+  const auto all = taken(data, options, 4, 0, 2);
+  EXPECT_EQ(InputPipeline(data, options, 4, 0).steps_per_pass(), 2);
+  for (const auto& one : all)
+    EXPECT_EQ(one.size(), 4U) << "of the rest of 3 none has a whole batch";
+}
+
 TEST(InputPipelineTest, OffGivesEveryWorkerAllSamplesInAnOrderOfItsOwn) {
   const Dataset data = numbered(12);
   const InputOptions options{4, 1, AutoShard::off, true};

@@ -54,7 +54,7 @@ TEST(PlanTest, ReplicasOfAWorkerShareItsSamplesWhateverFilesTheseAreFrom) {
   plan.steps = 0;
   Dataset data = data_for(plan.model, 60);
   data.file_sizes = {30, 18, 12};
-  EXPECT_EQ(steps_per_epoch(plan, data, 2), 3) << "as many as the second worker has whole ones";
+  EXPECT_EQ(steps_per_epoch(plan, data, 2), 7) << "of 42 samples of the first worker, 6 in each";
   plan.replicas = 2;
   EXPECT_EQ(steps_per_epoch(plan, data, 2), 5);
 }

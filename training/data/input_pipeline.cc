@@ -67,22 +67,16 @@ void InputPipeline::count_steps() {
     steps_ = options_.drop_remainder ? data_.size() / batch : quotient_up(data_.size(), batch);
     return;
   }
-  // Without remainders every worker needs a whole batch; with them one sample anywhere is enough.
-  const auto all_whole = [&](std::int64_t step) {
-    for (int w = 0; w < workers_; ++w) {
-      if (samples_of(w) < before(w, (step + 1) * options_.replicas)) return false;
-    }
-    return true;
-  };
+  // A pass goes on until no worker has samples left, as TensorFlow's does among several workers.
   const auto any_left = [&](std::int64_t step) {
     for (int w = 0; w < workers_; ++w) {
       if (count_of(w, step) > 0) return true;
     }
     return false;
   };
-  while (options_.drop_remainder ? all_whole(steps_) : any_left(steps_)) ++steps_;
-  require(steps_ > 0, fmt::format("a global batch of {} does not fit the fewest samples that one "
-                                  "of {} workers has",
+  while (any_left(steps_)) ++steps_;
+  require(steps_ > 0, fmt::format("a global batch of {} does not fit the samples that any of {} "
+                                  "workers has",
                                   batch, workers_));
 }
 
@@ -107,6 +101,9 @@ std::int64_t InputPipeline::before(int worker, std::int64_t batch) const {
 std::int64_t InputPipeline::taken(int worker, std::int64_t first, int count) const {
   const std::int64_t begin = before(worker, first);
   const std::int64_t whole = before(worker, first + count) - begin;
+  const std::int64_t step = first / options_.replicas;
+  const std::int64_t after_step = before(worker, (step + 1) * options_.replicas);
+  if (options_.drop_remainder && samples_of(worker) < after_step) return 0;
   return std::clamp<std::int64_t>(samples_of(worker) - begin, 0, whole);
 }
 

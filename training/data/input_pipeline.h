@@ -47,7 +47,7 @@ struct InputOptions {
   std::int64_t global_batch = 64;
   std::uint64_t seed = 1;
   AutoShard sharding = AutoShard::automatic;
-  bool drop_remainder = true;  // false: the last step of a pass takes what is left
+  bool drop_remainder = true;  // of each worker; false: its last step of a pass takes what is left
   int replicas = 1;            // of a worker
 };
 
@@ -80,7 +80,8 @@ class InputPipeline {
   // Not for data: each worker has a pass of its own, and its replicas take its batches in turn.
   std::int64_t samples_of(int worker) const;
   std::int64_t before(int worker, std::int64_t batch) const;
-  /// Samples of `count` batches from `first` on, as far as the worker has them.
+  /// Samples of `count` batches from `first` on, of one step, as far as the worker has them;
+  /// without remainders none, unless it has its whole part of the step.
   std::int64_t taken(int worker, std::int64_t first, int count) const;
   std::int64_t count_of(int worker, std::int64_t step) const {
     return taken(worker, step * options_.replicas, options_.replicas);
