@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -27,8 +28,10 @@ constexpr std::chrono::milliseconds between_looks{100};
 /// A model that takes the parameters of one checkpoint after the other.
 class Evaluator {
  public:
-  explicit Evaluator(const Settings& settings)
-      : plan_(plan_of(settings)), held_out_(samples_of(settings, plan_).held_out) {
+  explicit Evaluator(const Settings& settings) : plan_(plan_of(settings)) {
+    Samples samples = samples_of(settings, plan_);
+    held_out_ = std::move(samples.held_out);
+    if (settings.flag("resume")) steps_ = plan_.epochs * steps_per_epoch(plan_, samples.train, 1);
     network_ = make_network(plan_, batch);
     if (settings.given("tensorboard")) {
       events_ = std::make_unique<EventFile>(settings.text("tensorboard"));
@@ -55,10 +58,15 @@ class Evaluator {
     return state;
   }
 
+  /// Whether no state follows. With --resume the last one of the former run, which says that it is
+  /// finished, may be that with which the run begins.
+  bool is_last(const TrainingState& state) const { return state.finished && state.step >= steps_; }
+
  private:
   static constexpr std::int64_t batch = 64;
   TrainingPlan plan_;
   Dataset held_out_;
+  std::int64_t steps_ = 0;  // of a run that resumes, at least
   std::unique_ptr<Network> network_;
   std::unique_ptr<EventFile> events_;
 };
@@ -78,7 +86,7 @@ int evaluate_checkpoints(const Settings& settings) {
     const std::optional<std::string> latest = CheckpointFolder(folder).latest();
     if (latest && *latest != seen) {
       const std::optional<TrainingState> state = evaluator.evaluate_file(*latest);
-      if (state && state->finished) return exit_ok;
+      if (state && evaluator.is_last(*state)) return exit_ok;
       if (state) seen = *latest;
       news = Clock::now();
     }

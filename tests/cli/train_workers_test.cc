@@ -311,6 +311,21 @@ TEST_F(TrainWorkersTest, AnEvaluatorFollowsTheCheckpointsToTheLast) {
   EXPECT_THAT(outcome.out, HasSubstr("\n      12"));
 }
 
+TEST_F(TrainWorkersTest, AnEvaluatorOfAResumedRunGoesOnBeyondTheEndOfTheFormerOne) {
+  const Arguments saves = {"--checkpoint", "ck"};
+  ASSERT_EQ(start(saves, {}).get().code, 0);
+  const Arguments hosts = free_addresses(2);
+  const Arguments further = {"--checkpoint", "ck", "--resume", "--epochs", "4"};
+  auto evaluator = start(further, worker(hosts, 0, "evaluator"));
+  EXPECT_EQ(evaluator.wait_for(2s), std::future_status::timeout);
+  auto one = start(further, worker(hosts, 1));
+  EXPECT_EQ(start(further, worker(hosts, 0)).get().code, 0);
+  EXPECT_EQ(one.get().code, 0);
+  const CommandOutcome outcome = evaluator.get();
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("\n      24"));
+}
+
 TEST_F(TrainWorkersTest, DamagedCheckpointsAreRefusedOnEveryWorker) {
   folder_.write("ck/step-000000003.safetensors", "no tensors");
   const Arguments hosts = free_addresses(2);
