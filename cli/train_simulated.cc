@@ -64,7 +64,7 @@ const ComputeDevice& device_of(const Settings& settings, int workers) {
 }
 
 ComputeProfile compute_of(const Settings& settings, const Workload& workload, std::int64_t batch,
-                          int workers) {
+                          int workers, int micro_batches) {
   const bool use_table = workload.measured && !settings.given("device");
   ComputeShares shares;
   shares.compute = share_of(settings, "compute-share", shares.compute);
@@ -74,7 +74,7 @@ ComputeProfile compute_of(const Settings& settings, const Workload& workload, st
                 : roofline_profile(workload, device_of(settings, workers), shares, batch,
                                    parse_data_type(settings.text("datatype")));
   if (settings.given("step-time")) {
-    profile = scaled_to(std::move(profile), settings.duration("step-time"));
+    profile = scaled_to(std::move(profile), settings.duration("step-time"), micro_batches);
   }
   return profile;
 }

@@ -34,7 +34,7 @@ constexpr OptionRow workload_rows[] = {
     {work, "device", "", "NAME", "",
      "device whose roofline gives computing times; default: that of --topo, or v100"},
     {work, "step-time", "", "TIME", "",
-     "one worker's measured step without all-reduce; scales computing times to it"},
+     "one worker's measured step (all micro-batches) without all-reduce; scales computing times"},
     {work, "draws", "", "N", "25", "steps to simulate with --compute-jitter"},
     {work, "profile", "", "FILE", "", "time the layers of --model and write them as a workload"},
     {work, "trace", "", "FILE", "", "write a trace of one step for ui.perfetto.dev"},
@@ -113,7 +113,8 @@ PlayedStep play(const Settings& settings) {
   model.workers = workers_of(settings);
   model.accumulate = settings.count("accumulate", 1, 1 << 20);
   played.batch = worker_batch_of(settings, model.workers, model.accumulate);
-  model.compute = compute_of(settings, played.workload, played.batch, model.workers);
+  model.compute =
+      compute_of(settings, played.workload, played.batch, model.workers, model.accumulate);
   model.costs = costs_of(settings);
   check(model.costs, model.workers);
   model.sharding = parse_state_sharding(settings.text("sharding"));

@@ -63,6 +63,8 @@ TEST_F(TrainSimulatedTest, AStepIsScaledShardedAndSlowedAsAsked) {
   const nlohmann::json alone = step({"--workers", "1", "--accumulate", "4"});
   EXPECT_NEAR(time(alone, "alone_ms"), time(alone, "step_ms"), 1e-9);
   EXPECT_NEAR(time(alone, "scaling_efficiency"), 1, 1e-9);
+  // --step-time is of all of them.
+  EXPECT_NEAR(time(step({"--step-time", "100ms", "--accumulate", "4"}), "alone_ms"), 100, 1e-6);
   // A worker of half the speed computes for twice as long, and the others wait for it.
   const nlohmann::json slowed = step({"--step-time", "100ms", "--slow-workers", "1:0.5"});
   EXPECT_NEAR(time(slowed, "step_ms"), time(scaled, "step_ms") + 100, 5);
@@ -209,6 +211,21 @@ TEST_F(TrainSimulatedTest, TrainsOnASimulatedNetworkRepeatably) {
   EXPECT_THAT(curve, HasSubstr("time_s,updates,samples,loss"));
   EXPECT_THAT(curve, HasSubstr(",4,64,")) << "4 updates, each of a whole batch";
   EXPECT_EQ(train().out, outcome.out);
+}
+
+TEST_F(TrainSimulatedTest, ServersHaveTheLinkOfTheFarthestWorker) {
+  const auto link_of = [&](const char* workers, const char* servers) {
+    const CommandOutcome outcome =
+        run({"--model", "dense2", "--topo", "cluster:2xdgx-h100", "--workers", workers, "--servers",
+             servers, "--strategy", "parameter-server", "--samples", "64", "--epochs", "1",
+             "--compute-time", "1ms", "--json", "-"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    const auto network = parse_json<nlohmann::json>(outcome.out)["network"].get<std::string>();
+    return network.substr(network.find(','));
+  };
+  const std::string between_nodes = link_of("8", "8");
+  EXPECT_EQ(link_of("7", "9"), between_nodes) << "one of nine servers is beside the workers";
+  EXPECT_NE(link_of("4", "4"), between_nodes);
 }
 
 TEST_F(TrainSimulatedTest, BucketsBesideTheBackwardPassShortenRealTrainingAndChangeNoLoss) {

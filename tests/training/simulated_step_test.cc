@@ -61,16 +61,6 @@ TEST(SimulatedStepTest, WithoutOverlapAllCommunicationIsExposed) {
   EXPECT_NEAR(ms(step.times.communication), 6, close);
 }
 
-TEST(SimulatedStepTest, OverlapIsNeverWorseThanNone) {
-  for (const double cost : {0.1, 1.0, 3.0, 20.0}) {
-    StepModel model = small_model();
-    model.all_reduce.assign(3, Seconds(cost * 1e-3));
-    const Seconds with = simulate_step(model).times.whole;
-    model.overlap = false;
-    EXPECT_LE(with.count(), simulate_step(model).times.whole.count());
-  }
-}
-
 TEST(SimulatedStepTest, InterferenceStretchesWhatRunsBesideACollective) {
   StepModel model = small_model();
   model.costs.interference = 0.5;
@@ -138,9 +128,9 @@ TEST(SimulatedStepTest, JitterGrowsWithTheWorkersAndRepeatsFromItsSeed) {
   EXPECT_EQ(mean(model), few);
   model.workers = 64;
   EXPECT_GT(mean(model), few * 1.03);
+  const Seconds first = simulate_steps(model, 1)[0].times.whole;
   model.costs.seed = 2;
-  EXPECT_NE(simulate_steps(model, 1)[0].times.whole,
-            simulate_steps(small_model(), 1)[0].times.whole);
+  EXPECT_NE(simulate_steps(model, 1)[0].times.whole, first);
 }
 
 TEST(SimulatedStepTest, ImpossibleCostsAreRefused) {
@@ -285,6 +275,7 @@ TEST(SimulatedComputeTest, TheRooflineTakesTheLongerOfFlopsAndBytes) {
               2e9 / 2e12, 1e-12);
   const auto scaled = scaled_to(profile, Seconds(1));
   EXPECT_NEAR(scaled.whole().count(), 1, 1e-12);
+  EXPECT_NEAR(scaled_to(profile, Seconds(1), 4).whole(4).count(), 1, 1e-12);
   EXPECT_THROW(roofline_profile(workload, device, all, 0, DataType::f32), InvalidArgument);
 }
 

@@ -136,8 +136,8 @@ ComputeProfile measured_profile(const Workload& workload, std::int64_t batch) {
   return profile;
 }
 
-ComputeProfile scaled_to(ComputeProfile profile, Seconds whole) {
-  const double factor = whole / profile.whole();
+ComputeProfile scaled_to(ComputeProfile profile, Seconds whole, int micro_batches) {
+  const double factor = whole / profile.whole(micro_batches);
   for (LayerTimes& layer : profile.layers) {
     layer.forward *= factor;
     layer.weight *= factor;

@@ -47,7 +47,10 @@ struct ComputeProfile {
 
   Seconds forward() const;
   Seconds backward() const;
-  Seconds whole() const { return forward() + backward() + optimizer; }
+  /// Both passes of so many micro-batches, and one update.
+  Seconds whole(int micro_batches = 1) const {
+    return (forward() + backward()) * micro_batches + optimizer;
+  }
 };
 
 /// Plays a backward pass: of each layer from the last to the first, `work` with the time of its
@@ -64,7 +67,7 @@ ComputeProfile roofline_profile(const Workload& workload, const ComputeDevice& d
 /// The measured times, in proportion if they are of another batch. Requires workload.measured.
 ComputeProfile measured_profile(const Workload& workload, std::int64_t batch);
 
-/// The same shares of another whole time. Requires whole > 0.
-ComputeProfile scaled_to(ComputeProfile profile, Seconds whole);
+/// The same shares of another whole time, of a step of so many micro-batches. Requires whole > 0.
+ComputeProfile scaled_to(ComputeProfile profile, Seconds whole, int micro_batches = 1);
 
 }  // namespace collbench

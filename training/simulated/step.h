@@ -81,9 +81,7 @@ struct StepModel {
   int accumulate = 1;  // micro-batches of a step; only the last one communicates
 
   /// The step of a worker that has no others: all micro-batches and one update.
-  Seconds alone() const {
-    return (compute.forward() + compute.backward()) * accumulate + compute.optimizer;
-  }
+  Seconds alone() const { return compute.whole(accumulate); }
 };
 
 /// When tensors would be ready, since the backward pass of the last micro-batch began, if no bucket
