@@ -64,7 +64,8 @@ std::int64_t steps_per_epoch(const TrainingPlan& plan, const Dataset& data, int 
 Bytes least_memory(const TrainingPlan& plan, int replicas);
 
 /// Throws InvalidArgument if the plan contradicts itself or does not fit the data or `replicas`,
-/// and Unavailable if it needs more memory than there is.
+/// Unavailable for what the engine cannot do, and TransportError if it needs more memory than there
+/// is.
 void check(const TrainingPlan& plan, const Dataset& data, int replicas);
 
 }  // namespace collbench
