@@ -278,7 +278,6 @@ TEST(BadSchedule, EqualNumbersOfMessagesDoNotHideWrongPeers) {
     out.recv((r + 1) % 3, {0});  // should be the rank behind
   };
   EXPECT_NE(refusal_by_fluid({"bad", {3, 1, 1}, play}).find("rank 0"), std::string::npos);
-  EXPECT_NE(refusal_by_fluid({"bad", {3, 1, 1}, play}), "");
 }
 
 TEST(BadSchedule, RanksAndChunksThatDoNotExistAreNamed) {
