@@ -9,8 +9,9 @@
 namespace collbench {
 
 /// The rows without those of a named method that, in one batch, took the time of the library's own
-/// choice (within 4 % at 85 % of at least five sizes), though in another batch it did not; what was
-/// left out is added to `notes`.
+/// choice (within 4 % at 85 % of at least five sizes), though in another batch of the same scale
+/// and build it did not; what was left out is added to `notes`. The order of the rows does not
+/// matter.
 std::vector<MeasuredTime> without_ignored_requests(std::vector<MeasuredTime> rows,
                                                    std::vector<std::string>& notes);
 

@@ -1,0 +1,90 @@
+// What a fit of a network takes for measured: its very methods and scales, and how sure it is of
+// what is not.
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "heuristics/structure/ignored_requests.h"
+#include "heuristics/structure/structural_model.h"
+
+namespace collbench {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+/// Times of a network with the constants expected before measuring, 256 B to `most`.
+std::vector<MeasuredTime> expected_rows(Interconnect interconnect, const std::string& library,
+                                        const std::vector<std::string>& algorithms,
+                                        const std::vector<Scale>& scales,
+                                        std::int64_t most = 64 << 20) {
+  const NetworkModel& model = network_model(interconnect);
+  std::vector<double> priors;
+  for (const NetworkConstant& constant : model.constants) priors.push_back(constant.prior);
+  std::vector<MeasuredTime> rows;
+  for (const Scale& scale : scales) {
+    for (const std::string& algorithm : algorithms) {
+      for (std::int64_t bytes = 256; bytes <= most; bytes *= 4) {
+        MeasuredTime row;
+        row.system = "made";
+        row.library = library;
+        row.algorithm = algorithm;
+        row.scale = scale;
+        row.bytes = Bytes{bytes};
+        row.time = Seconds{1e-6 * model.microseconds(*played_method(method_of(row), scale), scale,
+                                                     static_cast<double>(bytes), priors)};
+        rows.push_back(row);
+      }
+    }
+  }
+  return rows;
+}
+
+void append(std::vector<MeasuredTime>& rows, const std::vector<MeasuredTime>& more) {
+  rows.insert(rows.end(), more.begin(), more.end());
+}
+
+/// One build whose own choice is `choice` at these scales, and two of its algorithms.
+std::vector<MeasuredTime> rows_of_build(const std::string& library, const std::string& choice,
+                                        int nodes) {
+  const std::vector<std::string> names{"ring", "recursive_doubling"};
+  std::vector<MeasuredTime> rows =
+      expected_rows(Interconnect::switched, library, names, {{nodes, nodes}});
+  for (MeasuredTime row :
+       expected_rows(Interconnect::switched, library, {choice}, {{nodes, nodes}})) {
+    row.algorithm = "default";
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+TEST(IgnoredRequestsTest, OtherChoicesAtOtherScalesAndOfOtherBuildsContradictNothing) {
+  std::vector<MeasuredTime> rows = rows_of_build("mpich 3.4", "ring", 8);
+  append(rows, rows_of_build("mpich 3.4", "recursive_doubling", 64));
+  append(rows, rows_of_build("mpich 4.2", "recursive_doubling", 8));
+  std::vector<std::string> notes;
+  EXPECT_THAT(without_ignored_requests(rows, notes), SizeIs(rows.size()));
+  EXPECT_THAT(notes, IsEmpty());
+}
+
+TEST(IgnoredRequestsTest, TypesAreComparedWithThemselves) {
+  // The choice is the ring in f32 in both batches; in f16 nothing but the ring was measured.
+  std::vector<MeasuredTime> rows;
+  for (const char* batch : {"one", "two"}) {
+    for (MeasuredTime row : rows_of_build("mpich 3.4", "ring", 8)) {
+      row.batch = batch;
+      rows.push_back(row);
+      if (row.algorithm != "ring" || row.batch == "one") continue;
+      row.type = DataType::f16;
+      row.time *= 9;
+      rows.push_back(row);
+    }
+  }
+  std::vector<std::string> notes;
+  EXPECT_THAT(without_ignored_requests(rows, notes), SizeIs(rows.size()));
+  EXPECT_THAT(notes, IsEmpty());
+}
+
+}  // namespace
+}  // namespace collbench
