@@ -9,6 +9,10 @@ namespace {
 constexpr double short_vector = 2048;
 constexpr double same_time = 0.05;  // of logarithms; a batch of measurements repeats no better
 
+bool is_same_work(const MeasuredTime& a, const MeasuredTime& b) {
+  return a.type == b.type && a.op == b.op && a.in_place == b.in_place && a.protocol == b.protocol;
+}
+
 double log2_bytes(Bytes bytes) { return std::log2(static_cast<double>(bytes.count)); }
 
 /// The method that took the time nearest to that of the choice; nothing if it stands alone. A
@@ -23,7 +27,7 @@ std::optional<MethodKey> nearest_method(std::span<const MeasuredTime> rows,
   double least = 0;
   for (const MeasuredTime& row : rows) {
     if (row.scale != choice.scale || row.bytes != choice.bytes) continue;
-    if (row.library != choice.library) continue;
+    if (row.library != choice.library || !is_same_work(row, choice)) continue;
     const auto played = played_method(method_of(row), row.scale);
     if (!played || family_of(*played) == PlayedFamily::choice) continue;
     const double away = std::abs(std::log(row.time / choice.time));
@@ -42,7 +46,7 @@ std::optional<MethodKey> nearest_method(std::span<const MeasuredTime> rows,
 }  // namespace
 
 LibraryChoices::LibraryChoices(std::span<const MeasuredTime> rows) {
-  std::map<std::string, int> largest;
+  std::map<MethodKey, int> largest;
   const auto is_choice = [](const MeasuredTime& row) {
     const auto played = played_method(method_of(row), row.scale);
     return played && played->form == PlayedForm::library_choice;
@@ -51,22 +55,36 @@ LibraryChoices::LibraryChoices(std::span<const MeasuredTime> rows) {
   for (const MeasuredTime& row : rows) {
     if (!is_choice(row)) continue;
     choices.push_back(&row);
-    int& nodes = largest[row.algorithm];
+    int& nodes = largest[method_of(row)];
     nodes = std::max(nodes, row.scale.nodes);
   }
   for (const MeasuredTime* row : choices) {
-    if (row->scale.nodes != largest[row->algorithm]) continue;
+    const MethodKey choice = method_of(*row);
+    if (row->scale.nodes != largest[choice]) continue;
     if (const auto nearest = nearest_method(rows, *row)) {
-      by_size_[row->algorithm].insert_or_assign(log2_bytes(row->bytes), *nearest);
+      by_choice_[choice].insert_or_assign(log2_bytes(row->bytes), *nearest);
     }
   }
+}
+
+/// Its own, else those of its build with another type or operator, else of another build.
+const LibraryChoices::MethodsBySize* LibraryChoices::choices_of(const MethodKey& method) const {
+  const auto own = by_choice_.find(method);
+  if (own != by_choice_.end()) return &own->second;
+  const MethodsBySize* alike = nullptr;
+  for (const auto& [choice, sizes] : by_choice_) {
+    if (choice.algorithm != method.algorithm) continue;
+    if (choice.library == method.library) return &sizes;
+    alike = &sizes;
+  }
+  return alike;
 }
 
 PlayedMethod LibraryChoices::resolve(const PlayedMethod& played, const MethodKey& method,
                                      const Scale& scale, double bytes) const {
   if (played.form != PlayedForm::library_choice) return played;
-  const auto own = by_size_.find(method.algorithm);
-  if (own == by_size_.end()) {
+  const MethodsBySize* sizes = choices_of(method);
+  if (sizes == nullptr) {
     PlayedMethod usual = played;
     usual.form = bytes > short_vector && played.interconnect == Interconnect::switched
                      ? PlayedForm::halving
@@ -74,9 +92,8 @@ PlayedMethod LibraryChoices::resolve(const PlayedMethod& played, const MethodKey
     return usual;
   }
   const double size = std::log2(bytes);
-  const auto& sizes = own->second;
-  auto nearest = sizes.begin();
-  for (auto each = sizes.begin(); each != sizes.end(); ++each) {
+  auto nearest = sizes->begin();
+  for (auto each = sizes->begin(); each != sizes->end(); ++each) {
     if (std::abs(each->first - size) < std::abs(nearest->first - size)) nearest = each;
   }
   return *played_method(nearest->second, scale);

@@ -18,12 +18,17 @@ class LibraryChoices {
   explicit LibraryChoices(std::span<const MeasuredTime> rows);
 
   /// What `played` is there: itself, unless it is a library_choice. Of a choice that was not
-  /// measured beside named methods, doubling up to 2 KiB and halving beyond (MPICH's defaults).
+  /// measured beside named methods, what that of another build was; of none, doubling up to 2 KiB
+  /// and halving beyond (MPICH's defaults).
   PlayedMethod resolve(const PlayedMethod& played, const MethodKey& method, const Scale& scale,
                        double bytes) const;
 
  private:
-  std::map<std::string, std::map<double, MethodKey>> by_size_;  // algorithm, log2 of bytes
+  using MethodsBySize = std::map<double, MethodKey>;  // log2 of bytes
+
+  const MethodsBySize* choices_of(const MethodKey& method) const;
+
+  std::map<MethodKey, MethodsBySize> by_choice_;
 };
 
 }  // namespace collbench

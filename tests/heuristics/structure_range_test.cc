@@ -41,6 +41,12 @@ std::vector<MeasuredTime> expected_rows(Interconnect interconnect, const std::st
   return rows;
 }
 
+MethodKey named_like(const MeasuredTime& row, const std::string& algorithm) {
+  MethodKey method = method_of(row);
+  method.algorithm = algorithm;
+  return method;
+}
+
 void append(std::vector<MeasuredTime>& rows, const std::vector<MeasuredTime>& more) {
   rows.insert(rows.end(), more.begin(), more.end());
 }
@@ -57,6 +63,23 @@ std::vector<MeasuredTime> rows_of_build(const std::string& library, const std::s
     rows.push_back(row);
   }
   return rows;
+}
+
+TEST(LibraryChoicesTest, ABuildChoosesByItsOwnRules) {
+  std::vector<MeasuredTime> rows = rows_of_build("mpich 3.4", "ring", 8);
+  append(rows, rows_of_build("mpich 4.2", "recursive_doubling", 8));
+  const StructuralModel model(Interconnect::switched, rows);
+  const auto time = [&](const char* library, const char* algorithm, Bytes bytes) {
+    MethodKey method = named_like(rows.front(), algorithm);
+    method.library = library;
+    return model.estimate(method, {128, 128}, bytes).time;
+  };
+  for (const Bytes bytes : {Bytes{4 << 10}, Bytes{16 << 20}}) {
+    EXPECT_NEAR(time("mpich 3.4", "default", bytes) / time("mpich 3.4", "ring", bytes), 1, 0.1);
+    EXPECT_NEAR(
+        time("mpich 4.2", "default", bytes) / time("mpich 4.2", "recursive_doubling", bytes), 1,
+        0.1);
+  }
 }
 
 TEST(IgnoredRequestsTest, OtherChoicesAtOtherScalesAndOfOtherBuildsContradictNothing) {
