@@ -14,6 +14,13 @@ constexpr double method_pull = 0.3;
 constexpr double other_build = 0.3;
 constexpr double other_name = 0.5;
 constexpr double other_crowding = 0.05;
+constexpr double other_work = 0.05;
+
+/// Whether the same was measured there, but for the size.
+bool is_own_scale(const ResidualPlace& a, const ResidualPlace& b) {
+  return a.name == b.name && a.library == b.library && a.nodes == b.nodes && a.each == b.each &&
+         a.axes == b.axes && a.work == b.work;
+}
 
 }  // namespace
 
@@ -31,7 +38,7 @@ double CarriedResiduals::weight(const ResidualPlace& a, const ResidualPlace& b) 
                                std::abs(a.ports - b.ports) / ports_reach);
   const bool other = a.method == b.method && a.name != b.name && a.ports == b.ports;
   return near * (a.library == b.library ? 1 : other_build) * (other ? other_name : 1) *
-         (a.crowded == b.crowded ? 1 : other_crowding);
+         (a.crowded == b.crowded ? 1 : other_crowding) * (a.work == b.work ? 1 : other_work);
 }
 
 double CarriedResiduals::of_family(const ResidualPlace& place) const {
@@ -55,8 +62,7 @@ CarriedResiduals::OwnScale CarriedResiduals::at_own_scale(const ResidualPlace& p
   double deviation_above = 0;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const ResidualPlace& each = places_[i];
-    if (each.name != place.name || each.library != place.library) continue;
-    if (each.nodes != place.nodes) continue;
+    if (!is_own_scale(each, place)) continue;
     const double away = each.size - place.size;
     if (away <= 0 && (below < 0 || -away < below)) {
       below = -away;

@@ -7,10 +7,12 @@
 //
 // y are logarithms of measured over predicted times, n bytes, p nodes (ranks on one host), P ports
 // of a torus. Points of another build of the library have a trust of 0.3, of another name for the
-// same method 0.5; ranks that share cores and ranks that do not of 0.05 in each other.
+// same method 0.5; ranks that share cores and ranks that do not of 0.05 in each other, and so have
+// other types, operators and protocols, and in place and out of place.
 //
-// Between two sizes that were measured at the very scale, y is on the line between theirs over
-// log2 n, so that a measured point stays what was measured; outside them that fades with w.
+// Between two sizes that were measured at the very scale (of a torus: its very axes), y is on the
+// line between theirs over log2 n, so that a measured point stays what was measured; outside them
+// that fades with w.
 #pragma once
 
 #include <string>
@@ -20,13 +22,25 @@
 
 namespace collbench {
 
+/// What a method was asked to do with the vectors: sums of another type take other times.
+struct VectorWork {
+  DataType type = DataType::f32;
+  ReduceOp op = ReduceOp::sum;
+  bool in_place = false;
+  std::string protocol;
+  auto operator<=>(const VectorWork&) const = default;
+};
+
 struct ResidualPlace {
   PlayedFamily family = PlayedFamily::ring;
   std::string method;   // names that play alike have one: "BINE-L-UTOFU-0"
   std::string name;     // as the library has it
   std::string library;  // its build
-  double size = 0;      // log2 of bytes
-  double nodes = 0;     // log2 of Scale::extent()
+  VectorWork work;
+  double size = 0;        // log2 of bytes
+  double nodes = 0;       // log2 of Scale::extent()
+  double each = 0;        // log2 of the ranks of a node, 0 on one host
+  std::vector<int> axes;  // of a torus
   double ports = 1;
   bool crowded = false;  // several ranks share a core
 };

@@ -65,6 +65,10 @@ std::string name_at(const PlayedMethod& named, const PlayedMethod& played, const
 
 }  // namespace
 
+VectorWork work_of(const MethodKey& method) {
+  return {method.type, method.op, method.in_place, method.protocol};
+}
+
 ResidualPlace residual_place(const PlayedMethod& named, const PlayedMethod& played,
                              const MethodKey& method, const Scale& scale, double bytes) {
   ResidualPlace place;
@@ -75,8 +79,11 @@ ResidualPlace residual_place(const PlayedMethod& named, const PlayedMethod& play
   place.method = name_at(named, played, method, bytes);
   place.name = method.algorithm;
   place.library = method.library;
+  place.work = work_of(method);
   place.size = std::log2(bytes);
   place.nodes = std::log2(static_cast<double>(scale.extent()));
+  if (!scale.is_host()) place.each = std::log2(1.0 * scale.ranks / scale.extent());
+  if (named.interconnect == Interconnect::torus) place.axes = torus_axes(scale);
   place.crowded = scale.is_host() && scale.ranks > scale.cores;
   place.ports = drives_ports(named) ? named.ports : 1;
   return place;

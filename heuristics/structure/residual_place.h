@@ -9,6 +9,8 @@
 
 namespace collbench {
 
+VectorWork work_of(const MethodKey& method);
+
 /// `named` is what the method's name says, `played` what it is at this size. Requires bytes >= 1.
 ResidualPlace residual_place(const PlayedMethod& named, const PlayedMethod& played,
                              const MethodKey& method, const Scale& scale, double bytes);

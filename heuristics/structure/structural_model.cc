@@ -66,6 +66,7 @@ struct StructuralModel::Data {
   MeasuredRange range;
   std::map<std::string, MeasuredRange> by_algorithm;
   std::set<std::string> libraries;
+  std::map<VectorWork, int> works;  // with their points
   std::map<std::pair<MethodKey, Scale>, TimeCurve> curves;
 
   PlayedMethod named(const MethodKey& method, const Scale& scale) const {
@@ -86,8 +87,14 @@ struct StructuralModel::Data {
   /// By how much times at the place differ from what the rounds take: the logarithm.
   double residual(const MethodKey& method, const Scale& scale, Bytes bytes) const {
     const CarriedResiduals& all = residuals.get([this] { return carried_residuals(); });
-    return all.at(residual_place(named(method, scale), played(method, scale, bytes), method, scale,
-                                 bytes_of(bytes)));
+    ResidualPlace place = residual_place(named(method, scale), played(method, scale, bytes), method,
+                                         scale, bytes_of(bytes));
+    // What is known of no such sums is that of those measured most.
+    if (!works.contains(place.work)) place.work = most_measured_work();
+    return all.at(place);
+  }
+  VectorWork most_measured_work() const {
+    return std::ranges::max_element(works, {}, [](const auto& each) { return each.second; })->first;
   }
 
   /// By the rounds and what they miss; between two sizes measured at the very scale, the middle of
@@ -205,6 +212,7 @@ StructuralModel::StructuralModel(Interconnect interconnect, const std::vector<Me
     data->range.add(point);
     data->by_algorithm[point.algorithm].add(point);
     data->libraries.insert(point.library);
+    ++data->works[work_of(method_of(point))];
     data->curves[{method_of(point), point.scale}][point.bytes.count] = point.time.count();
   }
   data->choices = LibraryChoices(data->points);

@@ -41,6 +41,14 @@ std::vector<MeasuredTime> expected_rows(Interconnect interconnect, const std::st
   return rows;
 }
 
+std::vector<MeasuredTime> switched_rows(const std::vector<std::string>& algorithms,
+                                        const std::vector<int>& nodes,
+                                        std::int64_t most = 64 << 20) {
+  std::vector<Scale> scales;
+  for (const int n : nodes) scales.push_back({n, n});
+  return expected_rows(Interconnect::switched, "mpich 4", algorithms, scales, most);
+}
+
 MethodKey named_like(const MeasuredTime& row, const std::string& algorithm) {
   MethodKey method = method_of(row);
   method.algorithm = algorithm;
@@ -49,6 +57,23 @@ MethodKey named_like(const MeasuredTime& row, const std::string& algorithm) {
 
 void append(std::vector<MeasuredTime>& rows, const std::vector<MeasuredTime>& more) {
   rows.insert(rows.end(), more.begin(), more.end());
+}
+
+TEST(MeasuredWorkTest, TypesAndPlacesAreMethodsOfTheirOwn) {
+  for (const bool in_place : {false, true}) {
+    std::vector<MeasuredTime> rows = switched_rows({"ring", "recursive_doubling"}, {4, 8});
+    for (MeasuredTime row : switched_rows({"ring", "recursive_doubling"}, {4, 8})) {
+      row.in_place = in_place;
+      if (!in_place) row.type = DataType::f16;
+      row.time *= in_place ? 0.7 : 9;
+      rows.push_back(row);
+    }
+    const StructuralModel model(Interconnect::switched, rows);
+    for (const MeasuredTime& row : rows) {
+      EXPECT_NEAR(model.estimate(method_of(row), row.scale, row.bytes).time / row.time, 1, 1e-6)
+          << to_string(method_of(row)) << ' ' << to_string(row.bytes);
+    }
+  }
 }
 
 /// One build whose own choice is `choice` at these scales, and two of its algorithms.
