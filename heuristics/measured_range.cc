@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace collbench {
 namespace {
@@ -35,6 +37,8 @@ void MeasuredRange::add(const MeasuredTime& time) {
   extents_.insert(extent);
   if (!time.scale.is_host()) each_.insert(time.scale.ranks / extent);
   sizes_.insert(time.bytes);
+  sizes_at_[extent].insert(time.bytes);
+  if (time.scale.shape != GridShape{}) shapes_[extent].insert(time.scale.shape);
 }
 
 std::string MeasuredRange::beyond(const Scale& scale, Bytes bytes) const {
@@ -44,12 +48,21 @@ std::string MeasuredRange::beyond(const Scale& scale, Bytes bytes) const {
   if (!scale.is_host() && !each_.empty()) {
     add_beyond(each_, scale.ranks / extent, "ranks per node", text);
   }
-  const Bytes least = *sizes_.begin();
-  const Bytes most = *sizes_.rbegin();
-  if (bytes < least || bytes > most) {
+  const auto shapes = shapes_.find(extent);
+  if (scale.shape != GridShape{} && shapes != shapes_.end() &&
+      !shapes->second.contains(scale.shape)) {
     if (!text.empty()) text += "; ";
-    text += fmt::format("{}, measured from {} to {}", to_string(bytes), to_string(least),
-                        to_string(most));
+    std::vector<std::string> known;
+    for (const GridShape& shape : shapes->second) known.push_back(to_string(shape));
+    text += fmt::format("{} nodes, measured as {}", to_string(scale.shape), fmt::join(known, ", "));
+  }
+  const auto own = sizes_at_.find(extent);
+  const std::set<Bytes>& sizes = own == sizes_at_.end() ? sizes_ : own->second;
+  if (bytes < *sizes.begin() || bytes > *sizes.rbegin()) {
+    if (!text.empty()) text += "; ";
+    text += fmt::format("{}, measured{} from {} to {}", to_string(bytes),
+                        sizes.size() < sizes_.size() ? " there" : "", to_string(*sizes.begin()),
+                        to_string(*sizes.rbegin()));
   }
   return text;
 }
@@ -58,14 +71,6 @@ double MeasuredRange::doublings_to(int extent) const {
   double least = std::numeric_limits<double>::infinity();
   for (const int known : extents_) {
     least = std::min(least, std::abs(std::log2(static_cast<double>(extent) / known)));
-  }
-  return least;
-}
-
-double MeasuredRange::doublings_to_size(Bytes bytes) const {
-  double least = std::numeric_limits<double>::infinity();
-  for (const Bytes known : sizes_) {
-    least = std::min(least, std::abs(log2_of(bytes) - log2_of(known)));
   }
   return least;
 }

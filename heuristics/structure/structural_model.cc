@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <limits>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -20,10 +21,13 @@ namespace {
 
 constexpr double element_bytes = 4;  // of the tables measured
 constexpr double unseen_noise = 0.15;
-/// Of a build of the library that was not measured on this system: half of the variance of the
-/// priors by technology (0.6 to 0.7), whose other half is the network, which is the same.
+constexpr double unseen_family_noise = 0.25;
+/// Of a build of the library that was not measured there: half of the variance of the priors by
+/// technology (0.6 to 0.7), whose other half is the network, which is the same. Another type or
+/// operator counts as much.
 constexpr double other_build_noise = 0.45;
 constexpr double per_size_doubling = 0.055;
+constexpr double per_rank_doubling = 0.4;  // of a node; as trends have it, results/published
 constexpr double least_per_doubling = 0.05;
 constexpr double most_per_doubling = 0.6;
 constexpr double prior_scales = 2;    // that the network's own uncertainty counts as
@@ -34,6 +38,30 @@ constexpr double change_penalty = 1.05;
 constexpr double unseen_penalty = 1.02;
 
 double bytes_of(Bytes bytes) { return static_cast<double>(std::max<std::int64_t>(bytes.count, 1)); }
+
+/// Doublings of the nodes from one scale to another; of a torus those of its axes, where each that
+/// one axis gains and another loses counts once.
+double doublings_apart(const Scale& a, const Scale& b, Interconnect interconnect) {
+  const double extents = std::abs(std::log2(1.0 * a.extent() / b.extent()));
+  if (interconnect != Interconnect::torus || a.shape == b.shape) return extents;
+  std::vector<int> axes = torus_axes(a);
+  std::vector<int> others = torus_axes(b);
+  axes.resize(std::max(axes.size(), others.size()), 1);
+  others.resize(axes.size(), 1);
+  std::ranges::sort(axes);
+  std::ranges::sort(others);
+  double sum = 0;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    sum += std::abs(std::log2(1.0 * axes[i] / others[i]));
+  }
+  return std::max(extents, sum / 2);
+}
+
+/// Doublings of the ranks of a node.
+double rank_doublings_apart(const Scale& a, const Scale& b) {
+  if (a.is_host()) return 0;
+  return std::abs(std::log2(1.0 * a.ranks / a.extent()) - std::log2(1.0 * b.ranks / b.extent()));
+}
 
 /// Residuals that are made when they are first asked for: of a file's many systems a question is
 /// about one. A copy makes its own. Thread safety: get() may run on any number of threads.
@@ -65,7 +93,7 @@ struct StructuralModel::Data {
   ResidualsOnDemand residuals;
   MeasuredRange range;
   std::map<std::string, MeasuredRange> by_algorithm;
-  std::set<std::string> libraries;
+  std::set<PlayedFamily> families;
   std::map<VectorWork, int> works;  // with their points
   std::map<std::pair<MethodKey, Scale>, TimeCurve> curves;
 
@@ -96,6 +124,7 @@ struct StructuralModel::Data {
   VectorWork most_measured_work() const {
     return std::ranges::max_element(works, {}, [](const auto& each) { return each.second; })->first;
   }
+  double deviation(const MethodKey& method, const Scale& scale, Bytes bytes) const;
 
   /// By the rounds and what they miss; between two sizes measured at the very scale, the middle of
   /// that and the curve through the measured times, which knows of no round but of every bend.
@@ -107,6 +136,28 @@ struct StructuralModel::Data {
     }
     return by_rounds +
            curve_share * (std::log(time_at(curve->second, bytes_of(bytes)) * 1e6) - by_rounds);
+  }
+
+  /// Of names that were not measured.
+  double unseen(const MethodKey& method, const Scale& scale, Bytes bytes) const {
+    if (by_algorithm.contains(method.algorithm)) return 0;
+    return families.contains(family_of(played(method, scale, bytes))) ? unseen_noise
+                                                                      : unseen_family_noise;
+  }
+
+  /// By their names: a ring that is played by doubling for want of elements tells little of
+  /// doubling.
+  std::set<PlayedFamily> measured_families() const {
+    std::set<PlayedFamily> known;
+    for (const MeasuredTime& point : points) {
+      const MethodKey method = method_of(point);
+      PlayedFamily family = family_of(named(method, point.scale));
+      if (family == PlayedFamily::choice) {
+        family = family_of(played(method, point.scale, point.bytes));
+      }
+      known.insert(family);
+    }
+    return known;
   }
 
   bool keeps_standing_for_one(const MethodKey& method, const Scale& scale, Bytes bytes) const;
@@ -163,6 +214,27 @@ CarriedResiduals StructuralModel::Data::carried_residuals() const {
   return {std::move(places), std::move(deviations), model->size_length};
 }
 
+/// Standard, of ln(time): from the measured point that tells the most, which is near in nodes, size
+/// and all else at once; one measured on as many nodes at another size says nothing of this size.
+double StructuralModel::Data::deviation(const MethodKey& method, const Scale& scale,
+                                        Bytes bytes) const {
+  const bool is_named = by_algorithm.contains(method.algorithm);
+  double least = std::numeric_limits<double>::infinity();
+  for (const MeasuredTime& point : points) {
+    if (is_named && point.algorithm != method.algorithm) continue;
+    const double size = std::abs(std::log2(bytes_of(bytes) / bytes_of(point.bytes)));
+    const bool is_other = point.library != method.library || point.type != method.type ||
+                          point.op != method.op || point.in_place != method.in_place ||
+                          point.protocol != method.protocol;
+    const double away = std::hypot(
+        std::hypot(fit.per_doubling * doublings_apart(point.scale, scale, model->interconnect),
+                   per_rank_doubling * rank_doublings_apart(point.scale, scale)),
+        per_size_doubling * size, is_other ? other_build_noise : 0);
+    least = std::min(least, away);
+  }
+  return std::hypot(model->noise, least, unseen(method, scale, bytes));
+}
+
 /// Whether another of the extents is on the same side: ranks that share cores say little about
 /// ranks that do not.
 bool has_alike(const std::set<int>& extents, int extent, int cores) {
@@ -211,7 +283,6 @@ StructuralModel::StructuralModel(Interconnect interconnect, const std::vector<Me
   for (const MeasuredTime& point : data->points) {
     data->range.add(point);
     data->by_algorithm[point.algorithm].add(point);
-    data->libraries.insert(point.library);
     ++data->works[work_of(method_of(point))];
     data->curves[{method_of(point), point.scale}][point.bytes.count] = point.time.count();
   }
@@ -222,6 +293,7 @@ StructuralModel::StructuralModel(Interconnect interconnect, const std::vector<Me
     data->fit.constants = fit_constants(*data->model, data->rows_to_fit());
     data->fit.per_doubling = data->error_per_doubling();
   }
+  data->families = data->measured_families();
   data_ = std::move(data);
 }
 
@@ -260,12 +332,7 @@ Estimate StructuralModel::estimate(const MethodKey& method, const Scale& scale, 
   const Data& data = *data_;
   const auto own = data.by_algorithm.find(method.algorithm);
   const MeasuredRange& range = own == data.by_algorithm.end() ? data.range : own->second;
-  const double sizes = range.doublings_to_size(bytes);
-  const double unseen = own == data.by_algorithm.end() ? unseen_noise : 0;
-  const double build = data.libraries.count(method.library) > 0 ? 0 : other_build_noise;
-  const double deviation = std::hypot(
-      std::hypot(data.model->noise, data.fit.per_doubling * range.doublings_to(scale.extent())),
-      std::hypot(unseen, build), per_size_doubling * sizes);
+  const double deviation = data.deviation(method, scale, bytes);
   Estimate estimate;
   estimate.time = Seconds{std::exp(data.log_time(method, scale, bytes)) * 1e-6};
   estimate.low = estimate.time * std::exp(-eighty_percent * deviation);

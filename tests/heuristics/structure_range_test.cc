@@ -11,6 +11,7 @@
 namespace collbench {
 namespace {
 
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
@@ -55,6 +56,11 @@ MethodKey named_like(const MeasuredTime& row, const std::string& algorithm) {
   return method;
 }
 
+/// Standard deviation of ln(time) that the interval stands for.
+double deviation_of(const Estimate& estimate) {
+  return std::log(estimate.high / estimate.low) / (2 * 1.2816);
+}
+
 void append(std::vector<MeasuredTime>& rows, const std::vector<MeasuredTime>& more) {
   rows.insert(rows.end(), more.begin(), more.end());
 }
@@ -74,6 +80,75 @@ TEST(MeasuredWorkTest, TypesAndPlacesAreMethodsOfTheirOwn) {
           << to_string(method_of(row)) << ' ' << to_string(row.bytes);
     }
   }
+}
+
+TEST(MeasuredWorkTest, ATypeThatWasNotMeasuredIsLikeTheOneThatWasAndLessSure) {
+  const StructuralModel model(Interconnect::switched,
+                              switched_rows({"ring", "recursive_doubling"}, {4, 8}));
+  MethodKey ring = named_like(model.points().front(), "ring");
+  const Estimate own = model.estimate(ring, {8, 8}, Bytes{1 << 20});
+  ring.type = DataType::f16;
+  const Estimate other = model.estimate(ring, {8, 8}, Bytes{1 << 20});
+  EXPECT_NEAR(other.time / own.time, 1, 1e-6);
+  EXPECT_GT(deviation_of(other), 0.4);
+}
+
+TEST(MeasuredShapeTest, ATorusIsMeasuredOnTheAxesThatItHad) {
+  const Scale cube{64, 64, {4, 4, 4}};
+  const Scale flat{64, 64, {2, 2, 16}};
+  const std::vector<std::string> names{"default-ring", "default-recursive_doubling"};
+  std::vector<MeasuredTime> rows = expected_rows(Interconnect::torus, "FJMPI", names, {cube, flat});
+  for (MeasuredTime& row : rows) row.time *= row.scale == cube ? 1 : 3;
+  const StructuralModel model(Interconnect::torus, rows);
+  for (const MeasuredTime& row : rows) {
+    const Estimate estimate = model.estimate(method_of(row), row.scale, row.bytes);
+    EXPECT_NEAR(estimate.time / row.time, 1, 1e-6) << to_string(row.scale);
+    EXPECT_THAT(estimate.extrapolates, IsEmpty());
+  }
+  const MethodKey ring = method_of(rows.front());
+  const Estimate between = model.estimate(ring, {64, 64, {2, 4, 8}}, Bytes{1 << 20});
+  EXPECT_THAT(between.extrapolates, HasSubstr("2x4x8 nodes, measured as 2x2x16, 4x4x4"));
+  EXPECT_GT(deviation_of(between), model.fit().per_doubling);
+}
+
+TEST(MeasuredHoleTest, LongVectorsAreNotKnownByShortOnesOnAsManyNodes) {
+  const std::vector<std::string> names{"ring", "recursive_doubling", "rabenseifner"};
+  std::vector<MeasuredTime> rows = switched_rows(names, {8, 16});
+  append(rows, switched_rows(names, {64}, 1024));
+  const StructuralModel model(Interconnect::switched, rows);
+  const MethodKey ring = method_of(rows.front());
+  const Estimate known = model.estimate(ring, {64, 64}, Bytes{1024});
+  const Estimate hole = model.estimate(ring, {64, 64}, Bytes{16 << 20});
+  EXPECT_NEAR(deviation_of(known), 0.05, 1e-3);
+  EXPECT_NEAR(deviation_of(hole), std::hypot(0.05, 2 * model.fit().per_doubling), 1e-3)
+      << "two doublings from 16 nodes, where 16 MiB were measured";
+  EXPECT_THAT(known.extrapolates, IsEmpty());
+  EXPECT_EQ(hole.extrapolates, "16 MiB, measured there from 256 B to 1 KiB");
+}
+
+TEST(MeasuredHoleTest, OtherRanksPerNodeAreLessSure) {
+  const std::vector<std::string> names{"allreduce_nccl_ring", "allreduce_nccl_tree"};
+  const StructuralModel model(
+      Interconnect::gpu_nodes,
+      expected_rows(Interconnect::gpu_nodes, "OMPI", names, {{8, 2}, {16, 4}, {32, 8}}));
+  const MethodKey ring = named_like(model.points().front(), "allreduce_nccl_ring");
+  const auto off = [&](int each) {
+    return deviation_of(model.estimate(ring, {4 * each, 4}, Bytes{1 << 20}));
+  };
+  EXPECT_NEAR(off(8), std::hypot(off(4), 0.4), 1e-6);
+  EXPECT_NEAR(off(16), std::hypot(off(4), 0.8), 1e-6);
+}
+
+TEST(MeasuredFamilyTest, AFamilyThatWasNotMeasuredIsLessSureThanAName) {
+  const StructuralModel model(Interconnect::switched,
+                              switched_rows({"ring", "rabenseifner"}, {8, 128}));
+  const MeasuredTime& first = model.points().front();
+  const auto off = [&](const char* name) {
+    return deviation_of(model.estimate(named_like(first, name), {128, 128}, Bytes{256 << 10}));
+  };
+  EXPECT_NEAR(off("bine_bdw_remap_over"), std::hypot(0.05, 0.15), 1e-3) << "halving was";
+  EXPECT_NEAR(off("recursive_doubling"), std::hypot(0.05, 0.25), 1e-3)
+      << "rings of fewer elements than ranks play it, no more";
 }
 
 /// One build whose own choice is `choice` at these scales, and two of its algorithms.
