@@ -140,7 +140,8 @@ struct Calibration::Points {
   std::vector<MeasuredMethod> methods;
 };
 
-Calibration::Calibration(std::vector<MeasuredTime> rows, std::span<const StoredFit> stored) {
+Calibration::Calibration(std::vector<MeasuredTime> rows, std::span<const StoredFit> stored,
+                         std::span<const StoredNoise> noises) {
   const bool any = !rows.empty();
   refuse_impossible(rows);
   // Rows with a fit made before are those that it kept.
@@ -158,7 +159,8 @@ Calibration::Calibration(std::vector<MeasuredTime> rows, std::span<const StoredF
       notes_.push_back(fmt::format("'{}' has a trend of its own: it is not known what it plays",
                                    to_string(method)));
     }
-    models_.emplace_back(std::move(own));
+    const auto noise = std::ranges::find(noises, method, &StoredNoise::method);
+    models_.emplace_back(std::move(own), noise == noises.end() ? 0 : noise->noise);
     if (const std::size_t more = models_.back().points_left_out(); more > 0) {
       const std::size_t kept = models_.back().points().size();
       notes_.push_back(fmt::format("'{}' rests on {} of its {} points, evenly spread over them",

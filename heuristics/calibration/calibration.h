@@ -55,12 +55,19 @@ struct StoredFit {
   NetworkFit fit;
 };
 
+/// How far a method's runs differ (MethodModel::noise()), of points that are medians of them.
+struct StoredNoise {
+  MethodKey method;
+  double noise = 0;
+};
+
 /// Cheap to copy. Thread safety: const members may run on any number of threads.
 class Calibration {
  public:
   /// Fits what `stored` has no fit for. Throws InvalidArgument, saying what is missing, which rows
   /// contradict each other, or which time is impossible.
-  explicit Calibration(std::vector<MeasuredTime> rows, std::span<const StoredFit> stored = {});
+  explicit Calibration(std::vector<MeasuredTime> rows, std::span<const StoredFit> stored = {},
+                       std::span<const StoredNoise> noises = {});
 
   /// Trends, of methods that have no structure.
   std::span<const MethodModel> models() const { return models_; }

@@ -68,15 +68,21 @@ auto read_item(const TomlTable& table, const char* key, const std::string& text,
 /// One line for each constant, with what it is and where it began.
 std::string structure_part(const StructuralModel& structure) {
   const NetworkModel& model = network_model(structure.interconnect());
+  // That of repeated runs; without them it is the network's own.
+  const std::string noise =
+      structure.fit().noise > model.noise
+          ? fmt::format("noise = {:.4g}  # the same from one run to the next\n",
+                        structure.fit().noise)
+          : "";
   std::string text = fmt::format(
       "\n[[fitted]]\n{}network = \"{}\"\n{}source = {}\nper_doubling = {:.4g}  # "
       "standard "
-      "deviation of ln(time) for each doubling of the nodes beyond those measured\n\n"
+      "deviation of ln(time) for each doubling of the nodes beyond those measured\n{}\n"
       "[fitted.constants]  # in parentheses: what was expected before measuring\n",
       structure.system().empty() ? ""
                                  : fmt::format("system = {}\n", toml_quoted(structure.system())),
       model.name, structure.cores() > 0 ? fmt::format("cores = {}\n", structure.cores()) : "",
-      toml_quoted(structure.basis()), structure.fit().per_doubling);
+      toml_quoted(structure.basis()), structure.fit().per_doubling, noise);
   for (std::size_t k = 0; k < model.constants.size(); ++k) {
     const NetworkConstant& constant = model.constants[k];
     const FittedConstant& fitted = structure.fit().constants[k];
@@ -118,6 +124,7 @@ StoredFit read_fit(const TomlTable& table) {
   if (table.has("cores")) stored.cores = table.integer("cores", 1, 1 << 20);
   table.text("source");
   stored.fit.per_doubling = table.number("per_doubling", 0, 10);
+  if (table.has("noise")) stored.fit.noise = table.number("noise", 0, 10);
   const TomlTable constants = table.table("constants");
   for (const NetworkConstant& constant : model->constants) {
     const std::string name(constant.name);
@@ -130,7 +137,17 @@ StoredFit read_fit(const TomlTable& table) {
   return stored;
 }
 
-std::string points_part(const MeasuredMethod& measured) {
+/// Of the trend of a method; empty where it is that of any.
+std::string noise_part(const Calibration& calibration, const MethodKey& method) {
+  for (const MethodModel& model : calibration.models()) {
+    if (model.method() == method && model.noise() > MethodModel::least_run_noise) {
+      return fmt::format("noise = {:.4g}\n", model.noise());
+    }
+  }
+  return {};
+}
+
+std::string points_part(const MeasuredMethod& measured, const std::string& noise) {
   const MethodKey& method = measured.method;
   std::string text;
   std::map<Scale, std::vector<const MeasuredTime*>> scales;
@@ -148,6 +165,7 @@ std::string points_part(const MeasuredMethod& measured) {
     if (method.collective != CollectiveKind::all_reduce) {
       text += fmt::format("collective = \"{}\"\n", to_string(method.collective));
     }
+    text += noise;
     text += fmt::format("ranks = {}\nnodes = {}\n", scale.ranks, scale.nodes);
     const std::string shape = to_string(scale.shape);
     if (!shape.empty()) text += fmt::format("shape = \"{}\"\n", shape);
@@ -164,7 +182,8 @@ std::string points_part(const MeasuredMethod& measured) {
   return text;
 }
 
-void read_points(const TomlTable& table, std::vector<MeasuredTime>& rows) {
+void read_points(const TomlTable& table, std::vector<MeasuredTime>& rows,
+                 std::vector<StoredNoise>& noises) {
   MeasuredTime row;
   const auto stated = [&](const char* key) {
     return table.has(key) ? table.text(key) : std::string();
@@ -189,6 +208,7 @@ void read_points(const TomlTable& table, std::vector<MeasuredTime>& rows) {
   if (sizes.size() != times.size()) {
     table.refuse("times", fmt::format("{} times for {} sizes", times.size(), sizes.size()));
   }
+  if (table.has("noise")) noises.push_back({method_of(row), table.number("noise", 0, 10)});
   table.finish();
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     row.bytes = read_item(table, "sizes", sizes[i], parse_size);
@@ -209,18 +229,21 @@ std::string to_toml(const Calibration& calibration, const std::string& summary,
   text += machine_part(fit_machine(calibration));
   for (const StructuralModel& each : calibration.structures()) text += structure_part(each);
   text += "\n# What was measured: the models of `select`, `validate` and `regret` rest on it.\n";
-  for (const MeasuredMethod& each : calibration.measured()) text += points_part(each);
+  for (const MeasuredMethod& each : calibration.measured()) {
+    text += points_part(each, noise_part(calibration, each.method));
+  }
   return with_checksum_line(text);
 }
 
 std::optional<Calibration> stored_calibration(std::string_view text, const std::string& file) {
   const TomlTable root = TomlTable::parse(text, file);
   std::vector<MeasuredTime> rows;
-  for (const TomlTable& table : root.tables("calibration")) read_points(table, rows);
+  std::vector<StoredNoise> noises;
+  for (const TomlTable& table : root.tables("calibration")) read_points(table, rows, noises);
   if (rows.empty()) return {};
   std::vector<StoredFit> fits;
   for (const TomlTable& table : root.tables("fitted")) fits.push_back(read_fit(table));
-  return Calibration(std::move(rows), fits);
+  return Calibration(std::move(rows), fits, noises);
 }
 
 std::optional<Calibration> calibration_of(const std::string& specification) {

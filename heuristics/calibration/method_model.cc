@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "heuristics/calibration/deviation_field.h"
 #include "heuristics/measured_range.h"
+#include "heuristics/structure/noise_of_repeats.h"
 
 namespace collbench {
 namespace {
@@ -78,9 +79,10 @@ struct MethodModel::Data {
   std::size_t left_out;
   Fitted fitted;
   MeasuredRange range;
+  double noise;
 };
 
-MethodModel::MethodModel(std::vector<MeasuredTime> rows) {
+MethodModel::MethodModel(std::vector<MeasuredTime> rows, double noise) {
   require(!rows.empty(), "a model needs at least one measurement");
   const MethodKey method = method_of(rows.front());
   std::vector<MeasuredTime> points = medians_of(rows);
@@ -89,8 +91,9 @@ MethodModel::MethodModel(std::vector<MeasuredTime> rows) {
   MeasuredRange range;
   for (const MeasuredTime& point : points) range.add(point);
   Fitted fitted = fit(points, prior_for(method));
+  if (noise == 0) noise = std::max(least_run_noise, noise_of_repeats(rows));
   data_ = std::make_shared<const Data>(
-      Data{method, std::move(points), left_out, std::move(fitted), std::move(range)});
+      Data{method, std::move(points), left_out, std::move(fitted), std::move(range), noise});
 }
 
 Estimate MethodModel::estimate(const Scale& scale, Bytes bytes) const {
@@ -105,7 +108,7 @@ Estimate MethodModel::estimate(const Scale& scale, Bytes bytes) const {
       std::hypot(per_node_doubling[band_of(bytes)] * data.range.doublings_outside(scale.extent()),
                  outside_rank_doubling * data.range.rank_doublings_outside(scale),
                  outside_size_doubling * data.range.doublings_outside(bytes));
-  const double off = std::hypot(deviation.deviation, outside);
+  const double off = std::hypot(std::max(deviation.deviation, data.noise), outside);
   Estimate estimate;
   estimate.time = Seconds{std::exp(log_time)};
   estimate.low = Seconds{std::exp(log_time - eighty_percent * off)};
@@ -118,5 +121,6 @@ const MethodKey& MethodModel::method() const { return data_->method; }
 const Trend& MethodModel::trend() const { return data_->fitted.trend; }
 const std::vector<MeasuredTime>& MethodModel::points() const { return data_->points; }
 std::size_t MethodModel::points_left_out() const { return data_->left_out; }
+double MethodModel::noise() const { return data_->noise; }
 
 }  // namespace collbench

@@ -22,9 +22,10 @@ namespace collbench {
 /// Immutable and cheap to copy. Thread safety: const members may run on any number of threads.
 class MethodModel {
  public:
+  static constexpr double least_run_noise = 0.05;  // a batch of measurements repeats no better
   /// Requires rows of one method, at least one. Rows of the same scale and size count as their
-  /// median.
-  explicit MethodModel(std::vector<MeasuredTime> rows);
+  /// median. `noise` is as below, of rows whose repeats are not there; 0: they are.
+  explicit MethodModel(std::vector<MeasuredTime> rows, double noise = 0);
 
   Estimate estimate(const Scale& scale, Bytes bytes) const;
 
@@ -34,6 +35,9 @@ class MethodModel {
   const std::vector<MeasuredTime>& points() const;
   /// How many more were measured: of very many it keeps 700, evenly spread.
   std::size_t points_left_out() const;
+  /// Standard deviation of ln(time) from one run to the next, by the rows that repeat a point; at
+  /// least `least_run_noise`.
+  double noise() const;
 
  private:
   struct Data;

@@ -13,6 +13,7 @@
 #include "core/quantile.h"
 #include "heuristics/measured_range.h"
 #include "heuristics/structure/library_choice.h"
+#include "heuristics/structure/noise_of_repeats.h"
 #include "heuristics/structure/residual_place.h"
 #include "heuristics/time_curve.h"
 
@@ -232,7 +233,7 @@ double StructuralModel::Data::deviation(const MethodKey& method, const Scale& sc
         per_size_doubling * size, is_other ? other_build_noise : 0);
     least = std::min(least, away);
   }
-  return std::hypot(model->noise, least, unseen(method, scale, bytes));
+  return std::hypot(fit.noise, least, unseen(method, scale, bytes));
 }
 
 /// Whether another of the extents is on the same side: ranks that share cores say little about
@@ -267,7 +268,7 @@ double StructuralModel::Data::error_per_doubling() const {
     }
     const double away = std::max(others.range.doublings_to(extent), 1.0);
     const double deviation = quantile(std::move(errors), 0.5) / of_normal;
-    squares += std::max(0.0, deviation * deviation - model->noise * model->noise) / (away * away);
+    squares += std::max(0.0, deviation * deviation - fit.noise * fit.noise) / (away * away);
     scales += 1;
   }
   return std::clamp(std::sqrt(squares / scales), least_per_doubling, most_per_doubling);
@@ -289,7 +290,9 @@ StructuralModel::StructuralModel(Interconnect interconnect, const std::vector<Me
   data->choices = LibraryChoices(data->points);
   if (fit) {
     data->fit = *std::move(fit);
+    if (data->fit.noise == 0) data->fit.noise = data->model->noise;
   } else {
+    data->fit.noise = std::max(data->model->noise, noise_of_repeats(rows));
     data->fit.constants = fit_constants(*data->model, data->rows_to_fit());
     data->fit.per_doubling = data->error_per_doubling();
   }

@@ -24,6 +24,8 @@ struct NetworkFit {
   std::vector<FittedConstant> constants;  // as network_model() lists them
   /// Standard deviation of ln(time) for each doubling of the nodes from the nearest scale measured.
   double per_doubling = 0;
+  /// Of ln(time) from one run to the next; 0: not known, so the network's own.
+  double noise = 0;
 };
 
 /// Immutable and cheap to copy. Thread safety: const members may run on any number of threads.

@@ -5,7 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "heuristics/calibration/calibration.h"
+#include "heuristics/calibration/fitted_machine.h"
 #include "heuristics/structure/ignored_requests.h"
+#include "heuristics/structure/noise_of_repeats.h"
 #include "heuristics/structure/structural_model.h"
 
 namespace collbench {
@@ -207,6 +210,67 @@ TEST(IgnoredRequestsTest, TypesAreComparedWithThemselves) {
   std::vector<std::string> notes;
   EXPECT_THAT(without_ignored_requests(rows, notes), SizeIs(rows.size()));
   EXPECT_THAT(notes, IsEmpty());
+}
+
+/// Three runs, 1, 1.2 and 0.85 times the rows.
+std::vector<MeasuredTime> three_runs(const std::vector<MeasuredTime>& rows) {
+  std::vector<MeasuredTime> runs;
+  for (const double factor : {1.0, 1.2, 0.85}) {
+    for (MeasuredTime row : rows) {
+      row.time *= factor;
+      runs.push_back(row);
+    }
+  }
+  return runs;
+}
+
+const double spread_of_three = std::sqrt(
+    (std::pow(std::log(1.2), 2) + std::pow(std::log(0.85), 2) - std::pow(std::log(1.02), 2) / 3) /
+    2);
+
+TEST(NoiseOfRepeatsTest, IsTheSpreadOfRunsAndNoneOfSinglePoints) {
+  const std::vector<MeasuredTime> rows = switched_rows({"ring"}, {8, 16});
+  EXPECT_EQ(noise_of_repeats(rows), 0);
+  EXPECT_NEAR(noise_of_repeats(three_runs(rows)), spread_of_three, 1e-9);
+}
+
+TEST(NoiseOfRepeatsTest, OneDisturbedRunOfOneSizeDoesNotDecide) {
+  std::vector<MeasuredTime> rows = three_runs(switched_rows({"ring"}, {8, 16}));
+  rows.front().time *= 50;
+  EXPECT_LT(noise_of_repeats(rows), 1.5 * spread_of_three);
+}
+
+TEST(RunNoiseTest, IntervalsAreNoNarrowerThanRunsDifferAlsoFromAFile) {
+  std::vector<MeasuredTime> rows = three_runs(switched_rows({"ring", "rabenseifner"}, {8, 16}));
+  for (MeasuredTime row : three_runs(switched_rows({"ring"}, {8, 16}))) {
+    row.library = "nccl";
+    row.algorithm = "auto";
+    rows.push_back(row);
+  }
+  const Calibration fitted(rows);
+  const auto read = stored_calibration(to_toml(fitted, "made", "made"), "made.toml");
+  ASSERT_TRUE(read);
+  for (const Calibration* each : {&fitted, &*read}) {
+    for (const char* library : {"mpich 4", "nccl"}) {
+      MethodKey method = named_like(rows.front(), std::string(library) == "nccl" ? "auto" : "ring");
+      method.library = library;
+      const auto estimate = each->estimate(method, {16, 16}, Bytes{1 << 20});
+      ASSERT_TRUE(estimate);
+      EXPECT_NEAR(deviation_of(*estimate), spread_of_three, 0.01) << library;
+    }
+  }
+}
+
+TEST(RunNoiseTest, WithoutRepeatsATrendIsSureToFivePercentAtMost) {
+  std::vector<MeasuredTime> rows = switched_rows({"ring"}, {8, 16});
+  for (MeasuredTime& row : rows) {
+    row.library = "nccl";
+    row.algorithm = "auto";
+  }
+  const Calibration fitted(rows);
+  const auto estimate = fitted.estimate(method_of(rows.front()), {16, 16}, Bytes{1 << 20});
+  ASSERT_TRUE(estimate);
+  EXPECT_GE(deviation_of(*estimate), 0.05 - 1e-9);
 }
 
 }  // namespace
