@@ -64,8 +64,9 @@ struct StoredNoise {
 /// Cheap to copy. Thread safety: const members may run on any number of threads.
 class Calibration {
  public:
-  /// Fits what `stored` has no fit for. Throws InvalidArgument, saying what is missing, which rows
-  /// contradict each other, or which time is impossible.
+  /// Fits what `stored` has no fit for, and takes the noise of trends from `noises` where they have
+  /// it. Throws InvalidArgument, saying what is missing, which rows contradict each other, or which
+  /// time is impossible.
   explicit Calibration(std::vector<MeasuredTime> rows, std::span<const StoredFit> stored = {},
                        std::span<const StoredNoise> noises = {});
 
