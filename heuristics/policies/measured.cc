@@ -2,10 +2,11 @@
 // those it has.
 //
 // Times of one algorithm at one scale are joined by heuristics/time_curve.h; what lies
-// outside the sizes measured is said. Medians differ by chance, so among algorithms within the
-// noise the one that is also best at the neighbouring sizes is taken, which keeps a table of
+// outside the sizes measured of it is said. Medians differ by chance, so among algorithms within
+// the noise the one that is also best at the neighbouring sizes is taken, which keeps a table of
 // choices from flickering. Outside the sizes measured a library's own choice is left only for a
-// gain of 2 % for every doubling that the size is away.
+// gain of 2 % for every doubling that the size is away, and so is any algorithm for another one
+// whose sizes end further away.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -101,16 +102,21 @@ std::set<int> nearest_workers(const Question& question) {
   return by_distance.empty() ? std::set<int>{} : by_distance.begin()->second;
 }
 
-/// Says how far a size is from those measured of all algorithms together.
+/// "8 times beyond the sizes measured of ring, 1 KiB to 1 MiB"; empty between them.
+std::string beyond_sizes(const TimeCurve& curve, const std::string& name, double size) {
+  const double outside = doublings_outside(curve, size);
+  if (outside == 0) return {};
+  return fmt::format("{:.3g} times beyond the sizes measured of {}, {} to {}", std::exp2(outside),
+                     name, to_string(Bytes{curve.begin()->first}),
+                     to_string(Bytes{curve.rbegin()->first}));
+}
+
+/// Says how far a size is from those measured of the choice.
 void warn_of_size(const CurveTable& table, const Question& question, Answer& answer) {
-  TimeCurve all;
-  for (const auto& [name, curve] : table.curves) all.insert(curve.begin(), curve.end());
-  const double outside = doublings_outside(all, size_in(question));
-  if (outside == 0) return;
-  answer.warnings.push_back(fmt::format("{} is {:.3g} times beyond the sizes measured, {} to {}",
-                                        to_string(question.bytes), std::exp2(outside),
-                                        to_string(Bytes{all.begin()->first}),
-                                        to_string(Bytes{all.rbegin()->first})));
+  const Candidate chosen{answer.algorithm, answer.protocol, {}, "", "", answer.library};
+  const std::string beyond = beyond_sizes(table.of(chosen), name_of(chosen), size_in(question));
+  if (beyond.empty()) return;
+  answer.warnings.push_back(fmt::format("{} is {}", to_string(question.bytes), beyond));
 }
 
 /// Among the candidates within the noise of the fastest, the one with the least time over half and
@@ -150,14 +156,38 @@ void keep_default(const CurveTable& table, double size, Answer& answer) {
   }
 }
 
+/// Takes the fastest of those whose sizes end less far away than those of the choice, unless the
+/// choice gains enough.
+void keep_better_known(const CurveTable& table, double size, Answer& answer) {
+  const auto outside = [&](const Candidate& c) { return doublings_outside(table.of(c), size); };
+  const Candidate chosen = *std::ranges::find_if(answer.candidates, [&](const Candidate& c) {
+    return std::tie(c.library, c.algorithm, c.protocol) ==
+           std::tie(answer.library, answer.algorithm, answer.protocol);
+  });
+  for (const Candidate& c : answer.candidates) {
+    const double nearer = outside(chosen) - outside(c);
+    if (!c.refused.empty() || nearer <= 0) continue;
+    if (*chosen.time < *c.time * (1 - worth_leaving_default * nearer)) continue;
+    answer.take(c);
+    answer.reason = fmt::format("{} with {}; {} would take {}, but that is {}", name_of(c),
+                                to_string(*c.time), name_of(chosen), to_string(*chosen.time),
+                                beyond_sizes(table.of(chosen), "it", size));
+    return;
+  }
+}
+
+std::string how_known(const TimeCurve& curve, const Question& question) {
+  if (curve.count(question.bytes.count) > 0) return "measured";
+  const std::string beyond = beyond_sizes(curve, "it", size_in(question));
+  return beyond.empty() ? "interpolated between measured sizes" : "extrapolated, " + beyond;
+}
+
 std::vector<Candidate> candidates_of(const CurveTable& table, const Question& question) {
   std::vector<Candidate> candidates;
   for (const auto& [key, curve] : table.curves) {
     const auto& [library, algorithm, protocol] = key;
-    const bool exact = curve.count(question.bytes.count) > 0;
     candidates.push_back({algorithm, protocol, Seconds{time_at(curve, size_in(question))},
-                          exact ? "measured" : "interpolated between measured sizes",
-                          refusal(question, algorithm, true), library});
+                          how_known(curve, question), refusal(question, algorithm, true), library});
   }
   return candidates;
 }
@@ -183,6 +213,7 @@ Answer ask_measured(const Question& question) {
   Answer answer = take_fastest(candidates_of(table, question));
   settle(table, size_in(question), answer);
   keep_default(table, size_in(question), answer);
+  keep_better_known(table, size_in(question), answer);
   answer.reason = "measured: " + answer.reason;
   answer.warnings.insert(answer.warnings.end(), table.warnings.begin(), table.warnings.end());
   if (workers != question.workers) {

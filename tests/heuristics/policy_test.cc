@@ -236,6 +236,27 @@ TEST(PolicyTest, BeyondTheMeasurementsTheAnswerSaysHowFar) {
   EXPECT_NEAR(answer.candidates.front().time->count(), 800e-6, 1e-9);
 }
 
+TEST(PolicyTest, WhatWasMeasuredAroundTheSizeIsLeftOnlyForAClearGainByWhatWasNot) {
+  // 1 MiB is four doublings beyond the sizes of the tree, whose bytes would take 80 us there.
+  const auto answer_with = [](double ring_us) {
+    const std::vector<MeasuredTime> times{row("tree", 1_KiB, 4), row("tree", 64_KiB, 5),
+                                          row("ring", 1_KiB, 30), row("ring", 1_MiB, ring_us)};
+    Question question = question_of(1_MiB, 8);
+    question.measured = times;
+    return ask(find_policy("measured"), question);
+  };
+  const Answer kept = answer_with(86);  // 7 % for 8 %
+  EXPECT_EQ(kept.algorithm, "ring");
+  EXPECT_THAT(kept.reason, HasSubstr("tree would take 80 us, but that is 16 times beyond the sizes "
+                                     "measured of it, 1 KiB to 64 KiB"));
+  EXPECT_THAT(kept.warnings, IsEmpty());
+  EXPECT_THAT(kept.candidates.front().terms, HasSubstr("extrapolated, 16 times beyond"));
+  const Answer left = answer_with(88);  // 9 %
+  EXPECT_EQ(left.algorithm, "tree");
+  EXPECT_THAT(left.warnings, Contains(HasSubstr("1 MiB is 16 times beyond the sizes measured of "
+                                                "tree, 1 KiB to 64 KiB")));
+}
+
 TEST(PolicyTest, WithinTheNoiseTheChoiceOfTheNeighboursIsKept) {
   const std::vector<MeasuredTime> times{row("ring", 1_KiB, 10),   row("ring", 2_KiB, 10.1),
                                         row("ring", 4_KiB, 10.2), row("tree", 1_KiB, 12),
