@@ -17,6 +17,7 @@ namespace collbench {
 namespace {
 
 std::string off_by(const FittedCost& cost) {
+  if (cost.value <= 0) return "not told apart from nothing";
   return fmt::format("fitted; may be off {:.2f} times", cost.factor);
 }
 

@@ -21,6 +21,8 @@ using Costs4 = std::array<double, 4>;
 /// 1 ns, and 1 TB/s: less than any machine takes.
 constexpr Costs4 least_costs = {1e-9, 1e-9, 1e-12, 1e-12};
 
+constexpr double poor_error = 0.3;  // of predict(), that the description warns of
+
 /// One measured time of an algorithm of ours.
 struct FittedRow {
   MeasuredTime row;
@@ -34,11 +36,27 @@ Seconds gap_between_nodes(const std::string& library) {
   return is_nccl(library) ? Seconds{1e-6} : Seconds{0};
 }
 
-std::vector<FittedRow> played_rows(const Calibration& calibration) {
+using MeasuredMethods = std::vector<MeasuredMethod>;
+
+/// Those of the system and the libraries that the points are of: a machine is no mixture.
+MeasuredMethods methods_like(std::span<const MeasuredTime> points, const Calibration& calibration) {
+  std::set<std::string> libraries;
+  for (const MeasuredTime& point : points) libraries.insert(point.library);
+  MeasuredMethods methods;
+  for (const MeasuredMethod& each : calibration.measured()) {
+    const bool is_like =
+        each.method.system == points.front().system && libraries.count(each.method.library) > 0;
+    if (is_like) methods.push_back(each);
+  }
+  return methods;
+}
+
+/// Rows of several nodes, or of one.
+std::vector<FittedRow> played_rows(const MeasuredMethods& methods, bool between) {
   std::vector<FittedRow> played;
-  for (const MeasuredMethod& measured : calibration.measured()) {
+  for (const MeasuredMethod& measured : methods) {
     for (const MeasuredTime& row : measured.points) {
-      const bool alike = row.scale.nodes <= 1 || row.scale.ranks == row.scale.nodes;
+      const bool alike = between ? row.scale.ranks == row.scale.nodes : row.scale.nodes <= 1;
       if (!alike || row.scale.ranks < 2 || row.scale.ranks > 256) continue;
       try {
         played.push_back({row, make_schedule(parse_algorithm_spec(row.algorithm), row.scale.ranks,
@@ -129,9 +147,9 @@ FittedCost fitted(double value, double factor) {
 /// The most bytes per second and rank, all ways of the collective counted, that any method and size
 /// reached inside one node or between nodes. Two nodes alone exchange directly, so more of them
 /// count where there are more.
-double reached_rate(const Calibration& calibration, bool between) {
+double reached_rate(const MeasuredMethods& methods, bool between) {
   double rate = 0;
-  for (const MeasuredMethod& measured : calibration.measured()) {
+  for (const MeasuredMethod& measured : methods) {
     int most = 1;
     for (const MeasuredTime& row : measured.points) most = std::max(most, row.scale.nodes);
     const int least = between ? std::clamp(most, 2, 3) : 1;
@@ -145,7 +163,7 @@ double reached_rate(const Calibration& calibration, bool between) {
   return rate;
 }
 
-void fit_to_schedules(const Calibration& calibration, const std::vector<FittedRow>& played,
+void fit_to_schedules(const MeasuredMethods& methods, const std::vector<FittedRow>& played,
                       FittedMachine& machine) {
   Costs4 costs = {5e-6, 5e-6, 1e-9, 1e-10};
   Costs4 spread{};
@@ -157,15 +175,23 @@ void fit_to_schedules(const Calibration& calibration, const std::vector<FittedRo
   machine.error = median_error(played, costs);
   if (costs[0] > least_costs[0]) machine.overhead = fitted(costs[0], spread[0]);
   if (costs[3] > least_costs[3]) machine.reduction_rate = fitted(1 / costs[3], spread[3]);
-  (machine.network ? machine.network_latency : machine.node_latency) = {costs[1], spread[1]};
+  if (costs[1] > least_costs[1]) {
+    (machine.network ? machine.network_latency : machine.node_latency) = {costs[1], spread[1]};
+  }
   FittedCost& rate = machine.network ? machine.network_rate : machine.node_rate;
   rate = {1 / costs[2], spread[2]};
   std::set<std::string> names;
   for (const FittedRow& each : played) names.insert(each.row.algorithm);
   machine.basis = fmt::format("{} times of {}", played.size(), fmt::join(names, ", "));
+  if (machine.error > poor_error) {
+    machine.basis += fmt::format(
+        "; simulated from these costs, the same times are off by {:.0f} % in the median: they are "
+        "none of a star of links",
+        100 * machine.error);
+  }
   if (costs[2] > least_costs[2]) return;
   // Other costs explain all of the times, which does not make the links infinitely fast.
-  rate.value = reached_rate(calibration, machine.network);
+  rate.value = reached_rate(methods, machine.network);
   machine.basis +=
       "; their rate is not told apart from other costs: the most that any size reached";
 }
@@ -181,8 +207,7 @@ const MethodModel& fullest(const Calibration& calibration) {
                            [&](const auto& a, const auto& b) { return scales(a) < scales(b); });
 }
 
-void read_trend(const Calibration& calibration, FittedMachine& machine) {
-  const MethodModel& model = fullest(calibration);
+void read_trend(const MethodModel& model, const MeasuredMethods& methods, FittedMachine& machine) {
   const TermValues& costs = model.trend().costs();
   const TermValues& factors = model.trend().factors();
   machine.overhead = {costs[0] * 1e-6, factors[0]};
@@ -190,13 +215,13 @@ void read_trend(const Calibration& calibration, FittedMachine& machine) {
   // are microseconds (per byte).
   const double ways = model.method().collective == CollectiveKind::all_reduce ? 2 : 1;
   if (machine.ranks_per_node > 1) {
-    const double rate = reached_rate(calibration, false);
+    const double rate = reached_rate(methods, false);
     machine.node_latency = {costs[1] * 1e-6 / ways, factors[1]};
     machine.node_rate = {rate > 0 ? rate : ways / 2 * 1e6 / costs[4], factors[4]};
   }
   if (machine.network) {
     machine.network_latency = {costs[2] * 1e-6 / ways, factors[2]};
-    machine.network_rate = {reached_rate(calibration, true), factors[5]};
+    machine.network_rate = {reached_rate(methods, true), factors[5]};
   }
   machine.basis =
       fmt::format("trend of '{}', {} points", to_string(model.method()), model.points().size());
@@ -229,11 +254,14 @@ void read_structure(const StructuralModel& structure, FittedMachine& machine) {
   const PlainConstants& plain = model.plain;
   machine.overhead = time(plain.overhead, 1);
   machine.reduction_rate = rate(plain.reduce);
-  // A message goes up a link and down another.
-  machine.network_latency = time(plain.latency, 0.5);
-  machine.network_rate = rate(plain.byte);
-  machine.node_latency = time(plain.inside_latency, 0.5);
-  machine.node_rate = rate(plain.inside_byte);
+  // A message goes up a link and down another; all of one host stay inside it.
+  if (machine.network) {
+    machine.network_latency = time(plain.latency, 0.5);
+    machine.network_rate = rate(plain.byte);
+  }
+  const bool is_host = !machine.network;
+  machine.node_latency = time(is_host ? plain.latency : plain.inside_latency, 0.5);
+  machine.node_rate = rate(is_host ? plain.byte : plain.inside_byte);
   machine.basis = fmt::format("constants of a {} network, {}", model.name, structure.basis());
 }
 
@@ -251,17 +279,27 @@ void take_size(std::span<const MeasuredTime> points, FittedMachine& machine) {
 FittedMachine fit_machine(const Calibration& calibration) {
   FittedMachine machine;
   const bool structured = !calibration.structures().empty();
-  take_size(structured ? std::span(fullest_structure(calibration).points())
-                       : std::span(fullest(calibration).points()),
-            machine);
-  const std::vector<FittedRow> played = played_rows(calibration);
+  const std::span<const MeasuredTime> points =
+      structured ? std::span(fullest_structure(calibration).points())
+                 : std::span(fullest(calibration).points());
+  take_size(points, machine);
+  const MeasuredMethods methods = methods_like(points, calibration);
+  const std::vector<FittedRow> played = played_rows(methods, machine.network);
   if (played.size() >= 8) {
     if (machine.network) machine.ranks_per_node = 1;
-    fit_to_schedules(calibration, played, machine);
+    fit_to_schedules(methods, played, machine);
   } else if (structured) {
     read_structure(fullest_structure(calibration), machine);
   } else {
-    read_trend(calibration, machine);
+    read_trend(fullest(calibration), methods, machine);
+  }
+  if (methods.size() < calibration.measured().size()) {
+    std::set<std::string> whose;
+    for (const MeasuredMethod& each : methods) {
+      whose.insert(each.method.system + (each.method.system.empty() ? "" : " ") +
+                   each.method.library);
+    }
+    machine.basis += fmt::format("; only of {}", fmt::join(whose, ", "));
   }
   return machine;
 }

@@ -7,7 +7,8 @@
 // half of one for each way, and rates are the most that any size reached; they contain reductions
 // then. A system with a structure states its constants, of which those of a plain machine are
 // taken. The gap between messages is not fitted: it is what the technology has, by the library, and
-// none where that is not known.
+// none where that is not known. Only rows of one system and its libraries count, those of the
+// structure or the trend with the most points, and only those of several nodes if it has them.
 #pragma once
 
 #include <optional>

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -79,6 +80,75 @@ TEST(FittedMachineTest, FindsTheCostsOfTheMachineThatMeasured) {
       EXPECT_THAT(fitted.basis, AllOf(HasSubstr("halving-doubling"), HasSubstr("ring")));
     }
   }
+}
+
+TEST(FittedMachineTest, IsThatOfOneSystemAndOfOneLevel) {
+  const TrueCosts truth{10e-6, 20e-6, 10e9, 20e9};
+  const TrueCosts fast{1e-6, 1e-6, 500e9, 400e9};
+  std::vector<MeasuredTime> rows = measured_on(truth, true);
+  for (MeasuredTime& row : measured_on(fast, true, "nccl")) {
+    if (row.scale.ranks < 16) rows.push_back(row);  // another library
+  }
+  for (MeasuredTime& row : measured_on(fast, true)) {
+    row.system = "another";
+    if (row.scale.ranks < 16) rows.push_back(row);
+  }
+  for (MeasuredTime& row : measured_on(fast, false)) rows.push_back(row);  // inside a node
+  const FittedMachine fitted = fit_machine(Calibration(rows));
+  EXPECT_NEAR(fitted.network_latency.value / truth.latency, 1, 0.05);
+  EXPECT_NEAR(fitted.network_rate.value / truth.rate, 1, 0.05);
+  EXPECT_THAT(fitted.basis, HasSubstr("; only of ours"));
+}
+
+TEST(FittedMachineTest, TheRateReachedIsThatOfTheSystemOfTheTrend) {
+  std::vector<MeasuredTime> rows;
+  for (const auto& [system, rate] : {std::pair{"a", 20e9}, {"b", 500e9}}) {
+    for (const int nodes : {2, 4, 8}) {
+      if (rate > 100e9 && nodes > 4) continue;
+      for (std::int64_t bytes = 1 << 10; bytes <= 1 << 28; bytes *= 4) {
+        MeasuredTime row = measured_on({1e-6, 1e-6, 1e9, 1e9}, true, "nccl").front();
+        row.system = system;
+        row.algorithm = "auto";
+        row.scale = {4 * nodes, nodes};
+        row.bytes = Bytes{bytes};
+        row.time = Seconds{20e-6 + 2 * static_cast<double>(bytes) / rate};
+        rows.push_back(row);
+      }
+    }
+  }
+  EXPECT_LT(fit_machine(Calibration(rows)).network_rate.value, 25e9);
+}
+
+TEST(FittedMachineTest, CostsThatDoNotExplainTheTimesSaySo) {
+  std::vector<MeasuredTime> rows = measured_on({10e-6, 2e-6, 12.5e9, 20e9}, true);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].time *= i % 2 == 0 ? 5 : 0.2;
+  const Calibration calibration(rows);
+  EXPECT_GT(fit_machine(calibration).error, 0.3);
+  EXPECT_THAT(to_toml(calibration, "made", "test"), HasSubstr("the same times are off by"));
+}
+
+// What one host measured of MPI's own algorithms has constants of a host, whose messages are those
+// of its one link.
+TEST(FittedMachineTest, AHostHasALinkInsideIt) {
+  std::vector<MeasuredTime> rows;
+  for (std::int64_t bytes = 1 << 10; bytes <= 1 << 26; bytes *= 8) {
+    for (const char* algorithm : {"recursive_doubling_ompi", "ring_ompi"}) {
+      MeasuredTime row;
+      row.library = "openmpi 4.1.5";
+      row.algorithm = algorithm;
+      row.scale = {.ranks = 4, .nodes = 1, .cores = 4};
+      row.bytes = Bytes{bytes};
+      row.time = Seconds{3e-6 + 4 * static_cast<double>(bytes) / 5e9};
+      rows.push_back(row);
+    }
+  }
+  const Calibration calibration(rows);
+  ASSERT_EQ(calibration.structures().size(), 1U);
+  const FittedMachine fitted = fit_machine(calibration);
+  EXPECT_GT(fitted.node_rate.value, 0);
+  EXPECT_EQ(fitted.network_rate.value, 0);
+  EXPECT_NO_THROW(
+      machine_from_toml(to_toml(calibration, "made", "test"), "host.toml", {.workers = 4}));
 }
 
 // One-shot sends a message to every other rank at once, which latency would have to explain.
