@@ -2,6 +2,10 @@
 //
 // The plain machine in such a file is a star of links. It knows no axes of a torus, no taper, no
 // cores that ranks share: where the fit knows what an algorithm plays, it is the better answer.
+#include <algorithm>
+#include <map>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "bench/simulated/team.h"
@@ -19,9 +23,14 @@ Scale scale_on(const StructuralModel& structure, const Case& point, const Machin
   return {point.workers, point.workers};
 }
 
-/// The method that the case names, run as the first of those that were measured.
+/// The method that the case names, run as it was measured, or else as the one with the most points.
 MethodKey method_on(const StructuralModel& structure, const Case& point) {
-  MethodKey method = structure.methods().front();
+  std::map<MethodKey, int> points;
+  for (const MeasuredTime& row : structure.points()) ++points[method_of(row)];
+  const auto weight = [&](const auto& entry) {
+    return std::pair(entry.first.algorithm == point.algorithm, entry.second);
+  };
+  MethodKey method = std::ranges::max_element(points, {}, weight)->first;
   method.algorithm = point.algorithm;
   method.protocol.clear();
   method.type = point.type;
@@ -36,25 +45,44 @@ std::string no_answer_of_fit(const Case& point) {
   return need_of_messages(point);
 }
 
+/// `able`: how many structures of the file know the case.
+Measurement by_structure(const StructuralModel& structure, int able, const Case& point,
+                         const Machine& machine) {
+  const MethodKey method = method_on(structure, point);
+  const Estimate estimate =
+      structure.estimate(method, scale_on(structure, point, machine), point.bytes);
+  const std::string whose =
+      (structure.system().empty() ? "" : structure.system() + " ") + method.library;
+  return modelled(
+      estimate.time, fmt::format("{} (by the fit)", point.algorithm),
+      fmt::format(
+          "the constants of the file's {} network, fitted to {}{}{}; 80 % within {} to "
+          "{}{}{}",
+          network_model(structure.interconnect()).name, structure.basis(),
+          whose.empty() ? "" : ", as of " + whose,
+          able > 1 ? fmt::format(", which has the most points of {} that know it", able) : "",
+          to_string(estimate.low), to_string(estimate.high),
+          estimate.extrapolates.empty() ? "" : "; extrapolates: ", estimate.extrapolates));
+}
+
 }  // namespace
 
 std::optional<Measurement> measure_fitted_case(const Case& point, const Calibration& calibration,
                                                const Machine& machine, std::string& why_not) {
   why_not = no_answer_of_fit(point);
   if (!why_not.empty()) return {};
+  const StructuralModel* fullest = nullptr;
+  int able = 0;
   for (const StructuralModel& structure : calibration.structures()) {
-    const Scale scale = scale_on(structure, point, machine);
-    const MethodKey method = method_on(structure, point);
-    if (!structure.can_predict(method, scale)) continue;
-    const Estimate estimate = structure.estimate(method, scale, point.bytes);
-    return modelled(
-        estimate.time, fmt::format("{} (by the fit)", point.algorithm),
-        fmt::format(
-            "the constants of the file's {} network, fitted to {}; 80 % within {} to {}{}{}",
-            network_model(structure.interconnect()).name, structure.basis(),
-            to_string(estimate.low), to_string(estimate.high),
-            estimate.extrapolates.empty() ? "" : "; extrapolates: ", estimate.extrapolates));
+    if (!structure.can_predict(method_on(structure, point), scale_on(structure, point, machine))) {
+      continue;
+    }
+    ++able;
+    if (fullest == nullptr || structure.points().size() > fullest->points().size()) {
+      fullest = &structure;
+    }
   }
+  if (fullest != nullptr) return by_structure(*fullest, able, point, machine);
   why_not = fmt::format("it does not know what '{}' plays there", point.algorithm);
   return {};
 }

@@ -1,5 +1,6 @@
 #include <fstream>
 #include <sstream>
+#include <tuple>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -84,6 +85,36 @@ TEST(SimulatedTeam, AFittedFileAnswersAsValidateDoes) {
   Case automatic = simulated_case(path, "auto", 6, 64 << 10);
   automatic.algorithm = binder.decide_algorithm(automatic).algorithm;
   EXPECT_THAT(measure_simulated(automatic, binder).exact->why, HasSubstr("fitted"));
+}
+
+TEST(SimulatedTeam, OfSeveralFitsInAFileTheOneWithTheMostPointsAnswersAndIsNamed) {
+  std::vector<MeasuredTime> rows;
+  for (const auto& [system, slower, scales] :
+       {std::tuple{"a", 10.0, std::vector{8}}, {"b", 1.0, std::vector{4, 8}}}) {
+    for (const int nodes : scales) {
+      for (std::int64_t bytes = 1 << 10; bytes <= 16 << 20; bytes *= 4) {
+        MeasuredTime row;
+        row.system = system;
+        row.library = "OMPI 4.1.5";
+        row.algorithm = "ring_ompi";
+        row.scale = {nodes, nodes};
+        row.bytes = Bytes{bytes};
+        row.time = Seconds{slower * (2e-6 * nodes + 2e-9 * static_cast<double>(bytes))};
+        rows.push_back(row);
+      }
+    }
+  }
+  const std::string path = testing::TempDir() + "two_systems.toml";
+  std::ofstream(path) << to_toml(Calibration(rows), "two", "made");
+  const Calibration fit = *calibration_of(path);
+  ASSERT_EQ(fit.structures().size(), 2U);
+  CaseBinder binder;
+  const Measurement measured = measure_simulated(simulated_case(path, "ring", 8, 1 << 20), binder);
+  MethodKey ring = fit.structures().back().methods().front();
+  ASSERT_EQ(ring.system, "b");
+  ring.algorithm = "ring";
+  EXPECT_EQ(measured.exact->time, fit.estimate(ring, {8, 8}, Bytes{1 << 20})->time);
+  EXPECT_THAT(measured.exact->why, HasSubstr("as of b OMPI 4.1.5, which has the most points of 2"));
 }
 
 TEST(SimulatedTeam, SaysWhatTheStarOfAFittedFileLeavesOut) {
