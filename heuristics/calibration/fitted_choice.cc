@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
+#include <tuple>
 
 #include "heuristics/time_curve.h"
 
@@ -59,8 +61,8 @@ double probability_faster(const FittedCandidate& a, const FittedCandidate& b) {
   return 0.5 * std::erfc(-lead / deviation / std::sqrt(2.0));
 }
 
-/// Moves what was the fastest at the largest scale measured to the front, unless the one in front
-/// is faster with some certainty: a model that is unsure should not overrule a measurement.
+/// Moves what was the fastest where it was measured to the front, unless the one in front is faster
+/// with some certainty: a model that is unsure should not overrule a measurement.
 void keep_the_known(const KnownTimes& known, std::vector<FittedCandidate>& candidates) {
   auto best = candidates.end();
   for (auto each = candidates.begin(); each != candidates.end(); ++each) {
@@ -97,10 +99,42 @@ void keep_default(std::span<const MeasuredTime> points, const Scale& scale, Byte
   std::rotate(candidates.begin(), own, std::next(own));
 }
 
-bool is_measured_scale(std::span<const MeasuredTime> points, const Scale& scale) {
-  return std::any_of(points.begin(), points.end(), [&](const MeasuredTime& point) {
-    return point.scale.ranks == scale.ranks && point.scale.nodes == scale.nodes;
-  });
+/// The same, as far as both say.
+bool is_alike(const Scale& a, const Scale& b) {
+  const bool is_shape_known = a.shape != GridShape{} && b.shape != GridShape{};
+  return a.ranks == b.ranks && a.nodes == b.nodes && (!is_shape_known || a.shape == b.shape);
+}
+
+/// Of the calibration's methods, those that were measured at the scale.
+std::set<MethodKey> measured_there(const Calibration& calibration, const Scale& scale) {
+  std::set<MethodKey> methods;
+  for (const MeasuredMethod& each : calibration.measured()) {
+    const bool is_there = std::ranges::any_of(
+        each.points, [&](const MeasuredTime& point) { return is_alike(point.scale, scale); });
+    if (is_there) methods.insert(each.method);
+  }
+  return methods;
+}
+
+/// What was measured of the candidates that are only predicted at the scale, at the largest one.
+KnownTimes times_of_others(const Calibration& calibration, const std::set<MethodKey>& there,
+                           const std::vector<FittedCandidate>& candidates, const Scale& scale,
+                           Bytes bytes) {
+  std::vector<MeasuredTime> rows;
+  for (const MeasuredMethod& each : calibration.measured()) {
+    const bool is_other = there.count(each.method) == 0 &&
+                          std::ranges::any_of(candidates, [&](const FittedCandidate& candidate) {
+                            return candidate.method == each.method;
+                          });
+    if (is_other) rows.insert(rows.end(), each.points.begin(), each.points.end());
+  }
+  KnownTimes known;
+  for (const MeasuredTime& row :
+       times_at_largest_scale(rows, candidates.front().method.system, scale, bytes)) {
+    known.times[method_of(row)] = row.time;
+    known.bytes = row.bytes;
+  }
+  return known;
 }
 
 }  // namespace
@@ -113,9 +147,13 @@ std::vector<MeasuredTime> times_at_largest_scale(std::span<const MeasuredTime> r
            row.scale.cores == scale.cores &&
            (scale.is_host() || row.scale.ranks_per_node() == scale.ranks_per_node());
   };
+  // Of scales of as many ranks that of the shape asked for comes first, else any, but always one.
+  const auto size_of_scale = [&](const Scale& each) {
+    return std::tuple(each.ranks, each.shape == scale.shape, each);
+  };
   Scale largest;
   for (const MeasuredTime& row : rows) {
-    if (fits(row) && row.scale.ranks > largest.ranks) largest = row.scale;
+    if (fits(row) && size_of_scale(row.scale) > size_of_scale(largest)) largest = row.scale;
   }
   double least = 1e9;
   for (const MeasuredTime& row : rows) {
@@ -153,19 +191,18 @@ std::vector<FittedCandidate> rank_methods(const Calibration& calibration,
     candidate.is_tied = candidate.counted <= candidates.front().counted * (1 + tie);
   }
   if (candidates.size() < 2) return candidates;
-  const std::span<const MeasuredTime> points = calibration.points();
-  if (is_measured_scale(points, scale)) {
-    keep_default(points, scale, bytes, candidates);
-    return candidates;
+  const std::set<MethodKey> there = measured_there(calibration, scale);
+  if (there.count(candidates.front().method) == 0) {
+    const KnownTimes known = times_of_others(calibration, there, candidates, scale, bytes);
+    settle_ties(known, candidates);
+    if (size_distance(known.bytes, bytes) <= same_size) keep_the_known(known, candidates);
+    KnownTimes here;
+    for (const FittedCandidate& each : candidates) {
+      if (there.count(each.method) > 0) here.times[each.method] = each.counted;
+    }
+    keep_the_known(here, candidates);
   }
-  KnownTimes known;
-  const std::string& system = candidates.front().method.system;
-  for (const MeasuredTime& row : times_at_largest_scale(points, system, scale, bytes)) {
-    known.times[method_of(row)] = row.time;
-    known.bytes = row.bytes;
-  }
-  settle_ties(known, candidates);
-  if (size_distance(known.bytes, bytes) <= same_size) keep_the_known(known, candidates);
+  keep_default(calibration.points(), scale, bytes, candidates);
   return candidates;
 }
 

@@ -144,9 +144,8 @@ std::optional<Answer> ask_fitted(const Question& question, std::string& why_not)
                               to_string(best.estimate.low), to_string(best.estimate.high),
                               best.method.system.empty() ? "measurements" : best.method.system);
   if (best.is_kept) {
-    answer.reason +=
-        fmt::format("; kept as the fastest at the largest scale measured: {} is not surely faster",
-                    name_of(candidates[1]));
+    answer.reason += fmt::format("; kept as the fastest that was measured: {} is not surely faster",
+                                 name_of(candidates[1]));
   } else if (best.is_default) {
     answer.reason += fmt::format(
         "; the library's own choice, which {} does not beat by enough at a size that was not "
