@@ -175,8 +175,13 @@ void print_efficiency(const Calibration& calibration, const FittedMachine& machi
 }
 
 void print_errors(const char* what, const std::vector<HeldOut>& held) {
+  std::set<std::string> systems;
+  for (const HeldOut& point : held) systems.insert(point.measured.system);
   std::map<std::string, std::vector<HeldOut>> parts;
-  for (const HeldOut& point : held) parts[to_string(point.measured.scale)].push_back(point);
+  for (const HeldOut& point : held) {
+    const std::string of = systems.size() > 1 ? " of " + point.measured.system : "";
+    parts[to_string(point.measured.scale) + of].push_back(point);
+  }
   std::cout << fmt::format("\n{:<32} {:>6} {:>9} {:>9} {:>11}\n", what, "points", "median", "p90",
                            "in 80 % bar");
   const auto line = [](const std::string& name, const std::vector<HeldOut>& points) {
@@ -205,7 +210,7 @@ int calibrate(const Settings& settings) {
   std::vector<std::string> notes = calibration.notes();
   const std::vector<HeldOut> by_scale = leave_one_scale_out(rows, false, notes);
   warn_of_fit("scales", "Scales in between, or tables measured alike,", by_scale, notes);
-  const std::vector<HeldOut> by_size = leave_one_size_out(rows);
+  const std::vector<HeldOut> by_size = leave_one_size_out(rows, notes);
   warn_of_fit("sizes", "More sizes, or repeated measurements,", by_size, notes);
   if (out != "-") {
     const FittedMachine machine = fit_machine(calibration);

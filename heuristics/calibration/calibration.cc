@@ -102,23 +102,46 @@ bool stands_for(const std::string& own, const std::string& asked) {
   return own == asked || own == "auto" || asked == "auto";
 }
 
-/// Predicts the rows of a group that are left out from the others; what cannot be fitted is said.
+/// Of the rows left out, those that the others do not predict.
+struct Unpredicted {
+  std::size_t rows = 0;
+  std::size_t of = 0;
+  std::string why;  // of the first
+
+  void note(const std::string& what, std::vector<std::string>& notes) const {
+    if (rows == 0) return;
+    notes.push_back(rows == of ? fmt::format("{}: not held out: {}", what, why)
+                               : fmt::format("{}: {} of {} are not held out: {}", what, rows,
+                                             counted(std::ptrdiff_t(of), "row"), why));
+  }
+};
+
+/// Predicts the rows of a group that are left out from the others.
 template <typename LeftOut>
-void hold_out(const std::vector<MeasuredTime>& group, LeftOut is_left_out, const std::string& what,
-              std::vector<HeldOut>& held, std::vector<std::string>& notes) {
+void hold_out(const std::vector<MeasuredTime>& group, LeftOut is_left_out,
+              std::vector<HeldOut>& held, Unpredicted& missing) {
   std::vector<MeasuredTime> rest;
   std::vector<MeasuredTime> left_out;
   for (const MeasuredTime& row : group) (is_left_out(row) ? left_out : rest).push_back(row);
+  const std::size_t before = held.size();
+  std::string why;
   try {
     require(!rest.empty(), "no other scale is measured");
     const Calibration calibration(std::move(rest));
     for (const MeasuredTime& row : left_out) {
       const auto predicted = calibration.estimate(method_of(row), row.scale, row.bytes);
-      if (predicted) held.push_back({row, *predicted});
+      if (predicted) {
+        held.push_back({row, *predicted});
+      } else if (why.empty()) {
+        why = fmt::format("the others say nothing of '{}'", to_string(method_of(row)));
+      }
     }
   } catch (const InvalidArgument& e) {
-    notes.push_back(fmt::format("{} is not held out: {}", what, e.what()));
+    why = e.what();
   }
+  missing.of += left_out.size();
+  missing.rows += left_out.size() - (held.size() - before);
+  if (missing.why.empty()) missing.why = why;
 }
 
 }  // namespace
@@ -285,20 +308,23 @@ std::vector<HeldOut> leave_one_scale_out(std::span<const MeasuredTime> rows, boo
   for (const auto& [system, own] : grouped({rows.begin(), rows.end()}, system_of)) {
     std::set<Scale> scales;
     for (const MeasuredTime& row : own) scales.insert(row.scale);
+    const bool several =
+        std::ranges::any_of(scales, [](const Scale& scale) { return scale.nodes > 1; });
     for (const Scale& scale : scales) {
-      if (scale.nodes == 1 && !single_nodes && scales.rbegin()->nodes > 1) continue;
-      const std::string what =
-          fmt::format("{}{}{}", to_string(scale), system.empty() ? "" : " of ", system);
+      if (scale.nodes == 1 && !single_nodes && several) continue;
+      Unpredicted missing;
       hold_out(
-          own, [&](const MeasuredTime& row) { return row.scale == scale; }, what, held, notes);
+          own, [&](const MeasuredTime& row) { return row.scale == scale; }, held, missing);
+      missing.note(fmt::format("{}{}{}", to_string(scale), system.empty() ? "" : " of ", system),
+                   notes);
     }
   }
   return held;
 }
 
-std::vector<HeldOut> leave_one_size_out(std::span<const MeasuredTime> rows) {
+std::vector<HeldOut> leave_one_size_out(std::span<const MeasuredTime> rows,
+                                        std::vector<std::string>& notes) {
   std::vector<HeldOut> held;
-  std::vector<std::string> notes;
   const auto system_of = [](const MeasuredTime& row) { return row.system; };
   for (const auto& [system, own] : grouped({rows.begin(), rows.end()}, system_of)) {
     std::map<Bytes, std::size_t> fold_of;
@@ -306,11 +332,13 @@ std::vector<HeldOut> leave_one_size_out(std::span<const MeasuredTime> rows) {
     const std::size_t folds = fold_of.size() > most_folds ? fewer_folds : fold_of.size();
     std::size_t next = 0;
     for (auto& [size, fold] : fold_of) fold = next++ % folds;
+    Unpredicted missing;
     for (std::size_t fold = 0; fold < folds; ++fold) {
       hold_out(
-          own, [&](const MeasuredTime& row) { return fold_of.at(row.bytes) == fold; }, "", held,
-          notes);
+          own, [&](const MeasuredTime& row) { return fold_of.at(row.bytes) == fold; }, held,
+          missing);
     }
+    missing.note(fmt::format("sizes{}{}", system.empty() ? "" : " of ", system), notes);
   }
   return held;
 }

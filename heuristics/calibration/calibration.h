@@ -110,13 +110,14 @@ class Calibration {
 };
 
 /// Predicts all points of every scale (or size) from a calibration without them. A scale can be
-/// held out if another one remains of its system; one that cannot is reported in `notes`. Single
+/// held out if another one remains of its system; what cannot is reported in `notes`. Single
 /// nodes are held out last or not at all: what is inside a node shows in no other scale, so they
 /// are held out only with `single_nodes`.
 std::vector<HeldOut> leave_one_scale_out(std::span<const MeasuredTime> rows, bool single_nodes,
                                          std::vector<std::string>& notes);
 /// Of more than 32 sizes every 20th at a time, of which none is next to another.
-std::vector<HeldOut> leave_one_size_out(std::span<const MeasuredTime> rows);
+std::vector<HeldOut> leave_one_size_out(std::span<const MeasuredTime> rows,
+                                        std::vector<std::string>& notes);
 
 ErrorSummary summarize_held_out(std::span<const HeldOut> held, Bytes least = {},
                                 Bytes most = {std::int64_t{1} << 62});

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <tuple>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,6 +17,7 @@ namespace collbench {
 namespace {
 
 using testing::AllOf;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -152,6 +155,33 @@ TEST(HeldOutTest, ALibrarysOwnChoiceStandsForAnAlgorithmButNoneForAnother) {
   }
 }
 
+TEST(HeldOutTest, WhatTheOthersDoNotPredictIsCounted) {
+  std::vector<MeasuredTime> rows = rows_of({{.scale = {8, 2}}, {.scale = {16, 4}}});
+  for (MeasuredTime& row : rows_of({{.library = "mpi", .scale = {8, 2}}})) rows.push_back(row);
+  std::vector<std::string> notes;
+  const std::size_t each = rows.size() / 3;
+  EXPECT_EQ(leave_one_scale_out(rows, false, notes).size(), 2 * each);
+  EXPECT_THAT(
+      notes, Contains(AllOf(HasSubstr(fmt::format("8 ranks on 2 nodes of made: {} of {} rows", each,
+                                                  2 * each)),
+                            HasSubstr("the others say nothing of 'made mpi auto'"))));
+  notes.clear();
+  std::erase_if(rows, [&](const MeasuredTime& row) {  // four sizes: none can be left out
+    return row.bytes > rows[3].bytes;
+  });
+  EXPECT_THAT(leave_one_size_out(rows, notes), IsEmpty());
+  EXPECT_THAT(notes, ElementsAre(AllOf(HasSubstr("sizes of made: not held out"),
+                                       HasSubstr("at least 4 are needed"))));
+}
+
+TEST(HeldOutTest, ASingleNodeOfManyRanksBesideSeveralNodesIsNotHeldOut) {
+  std::vector<std::string> notes;
+  for (const HeldOut& point : leave_one_scale_out(
+           rows_of({{.scale = {2, 2}}, {.scale = {4, 4}}, {.scale = {16, 1}}}), false, notes)) {
+    EXPECT_GT(point.measured.scale.nodes, 1);
+  }
+}
+
 TEST(HeldOutTest, WrongResultsAreNeitherKnownNorHeldOut) {
   std::vector<MeasuredTime> rows = rows_of({{.scale = {8, 2}}, {.scale = {16, 4}}});
   const std::size_t good = rows.size();
@@ -161,8 +191,9 @@ TEST(HeldOutTest, WrongResultsAreNeitherKnownNorHeldOut) {
   }
   std::vector<std::string> notes;
   EXPECT_EQ(leave_one_scale_out(rows, false, notes).size(), good);
-  EXPECT_EQ(leave_one_size_out(rows).size(), good);
-  EXPECT_LT(summarize_held_out(leave_one_size_out(rows)).worst, 0.5);
+  EXPECT_EQ(leave_one_size_out(rows, notes).size(), good);
+  EXPECT_LT(summarize_held_out(leave_one_size_out(rows, notes)).worst, 0.5);
+  EXPECT_THAT(notes, IsEmpty());
   EXPECT_EQ(Calibration(rows).models().front().points().size(), good);
 }
 
