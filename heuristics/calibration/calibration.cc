@@ -20,10 +20,10 @@ namespace collbench {
 namespace {
 
 constexpr std::size_t least_points = 4;
-constexpr double least_span = 16;            // of sizes, largest over smallest
-constexpr std::size_t least_named_rows = 6;  // of methods that play a known form
-constexpr std::size_t most_folds = 32;       // of sizes held out one by one
-constexpr std::size_t fewer_folds = 20;      // of more sizes: every 20th at a time, not neighbours
+constexpr double least_span = 16;              // of sizes, largest over smallest
+constexpr std::size_t least_named_points = 6;  // of methods that play a known form
+constexpr std::size_t most_folds = 32;         // of sizes held out one by one
+constexpr std::size_t fewer_folds = 20;  // of more sizes: every 20th at a time, not neighbours
 
 /// Rows by a property of theirs, without those whose results are wrong.
 template <typename Key>
@@ -74,12 +74,17 @@ void note_unknown_nodes(const std::vector<MeasuredTime>& rows, std::vector<std::
                   counted(unknown, "row")));
 }
 
-/// How many are of methods that play one known form.
-std::size_t named_rows(const std::vector<MeasuredTime>& rows) {
-  return static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), [](const auto& row) {
+/// How many points are of methods that play one known form. Repeats are one, as in a file.
+std::size_t named_points(const std::vector<MeasuredTime>& rows) {
+  return static_cast<std::size_t>(std::ranges::count_if(medians_of(rows), [](const auto& row) {
     const auto played = played_method(method_of(row), row.scale);
     return played && played->form != PlayedForm::library_choice;
   }));
+}
+
+std::string of_which_system(const MethodKey& method, const std::string& system) {
+  return fmt::format("'{}' is of a system that is not in the fit: predicted as of '{}'",
+                     to_string(method), system);
 }
 
 /// Names of hosts' libraries that have no form; NCCL's are meant to have trends.
@@ -166,6 +171,8 @@ struct Calibration::Points {
 Calibration::Calibration(std::vector<MeasuredTime> rows, std::span<const StoredFit> stored,
                          std::span<const StoredNoise> noises) {
   const bool any = !rows.empty();
+  require(!any || std::ranges::any_of(rows, [](const auto& row) { return row.scale.ranks != 1; }),
+          "all measurements are of one rank, which sends nothing: two ranks or more are needed");
   refuse_impossible(rows);
   // Rows with a fit made before are those that it kept.
   if (stored.empty()) rows = without_ignored_by_system(std::move(rows), notes_);
@@ -207,7 +214,7 @@ std::vector<MeasuredTime> Calibration::take_structures(std::vector<MeasuredTime>
   std::vector<MeasuredTime> rest;
   for (auto& [key, own] : grouped(std::move(rows), structure_key)) {
     const auto& [system, interconnect, cores] = key;
-    if (!interconnect || !lacking(own).empty() || named_rows(own) < least_named_rows) {
+    if (!interconnect || !lacking(own).empty() || named_points(own) < least_named_points) {
       std::ranges::move(own, std::back_inserter(rest));
       continue;
     }
@@ -256,26 +263,45 @@ std::span<const MeasuredTime> Calibration::points() const& { return points_->row
 
 const StructuralModel* Calibration::structure_of(const MethodKey& method,
                                                  const Scale& scale) const {
+  const auto is_nearer = [&](const StructuralModel& a, const StructuralModel& b) {
+    const auto nearness = [&](const StructuralModel& structure) {
+      const bool same_build = std::ranges::any_of(
+          structure.points(), [&](const auto& row) { return row.library == method.library; });
+      return std::tuple(structure.has_measured(method), same_build, structure.points().size());
+    };
+    return nearness(a) > nearness(b);
+  };
+  const StructuralModel* nearest = nullptr;
   for (const StructuralModel& structure : structures_) {
-    if (matches(method.system, structure.system()) && structure.can_predict(method, scale)) {
-      return &structure;
+    if (!matches(method.system, structure.system()) || !structure.can_predict(method, scale)) {
+      continue;
     }
+    if (nearest == nullptr || is_nearer(structure, *nearest)) nearest = &structure;
   }
-  return nullptr;
+  return nearest;
+}
+
+bool Calibration::is_of_several_systems() const {
+  return std::ranges::any_of(points_->methods, [&](const MeasuredMethod& each) {
+    return each.method.system != points_->methods.front().method.system;
+  });
 }
 
 std::optional<Estimate> Calibration::estimate(const MethodKey& method, const Scale& scale,
                                               Bytes bytes, std::string* instead) const {
   if (const StructuralModel* structure = structure_of(method, scale)) {
+    const bool is_any = method.system.empty() && is_of_several_systems();
     if (instead != nullptr && !structure->has_measured(method)) {
-      *instead = fmt::format("'{}' is not measured: predicted by its schedule from {}",
-                             to_string(method), structure->basis());
+      *instead = fmt::format("'{}' is not measured: predicted by its schedule from {}{}",
+                             to_string(method), structure->basis(),
+                             is_any ? " of '" + structure->system() + "'" : "");
+    } else if (instead != nullptr && is_any) {
+      *instead = of_which_system(method, structure->system());
     }
     return structure->estimate(method, scale, bytes);
   }
   const MethodModel* model = find(method, instead);
-  if (model == nullptr || !stands_for(model->method().algorithm, method.algorithm)) return {};
-  return model->estimate(scale, bytes);
+  return model == nullptr ? std::nullopt : std::optional(model->estimate(scale, bytes));
 }
 
 const MethodModel* Calibration::find(const MethodKey& method, std::string* instead) const {
@@ -284,6 +310,7 @@ const MethodModel* Calibration::find(const MethodKey& method, std::string* inste
   for (const MethodModel& model : models_) {
     const MethodKey& own = model.method();
     if (!matches(method.system, own.system) || !matches(method.library, own.library)) continue;
+    if (!method.algorithm.empty() && !stands_for(own.algorithm, method.algorithm)) continue;
     // What makes the most difference counts the most; more points break ties.
     const int score = 8 * matches(method.algorithm, own.algorithm) +
                       4 * (method.protocol == own.protocol) + 2 * (method.type == own.type) +
@@ -296,6 +323,9 @@ const MethodModel* Calibration::find(const MethodKey& method, std::string* inste
   if (best != nullptr && instead != nullptr && best_score < 14) {
     *instead = fmt::format("predicted as '{}', for '{}' is not measured", to_string(best->method()),
                            to_string(method));
+  } else if (best != nullptr && instead != nullptr && method.system.empty() &&
+             is_of_several_systems()) {
+    *instead = of_which_system(method, best->method().system);
   }
   return best;
 }

@@ -84,12 +84,15 @@ class Calibration {
   std::span<const MeasuredTime> points() const&;
   std::span<const MeasuredTime> points() && = delete;  // it would be of what is gone
 
-  /// The model for a method: its own, else of its library with another algorithm or protocol
-  /// (`instead` then names it), else none. An empty system, library or algorithm matches any.
+  /// The model for a method: its own, else of its library with another protocol, type or place, or
+  /// its library's own choice for an algorithm, or the reverse (`instead` then names it), else
+  /// none. An empty system, library or algorithm matches any; `instead` says which of several
+  /// systems.
   const MethodModel* find(const MethodKey& method, std::string* instead = nullptr) const;
 
   /// The structure that knows what the method plays at the scale; null if none does. An empty
-  /// system matches any.
+  /// system matches any: the one where the method was measured, else the build of its library, else
+  /// that of the most points.
   const StructuralModel* structure_of(const MethodKey& method, const Scale& scale) const;
 
   /// By the structure, else the trend of the method, or of the library's own choice for one of its
@@ -102,6 +105,7 @@ class Calibration {
   std::vector<MeasuredTime> take_structures(std::vector<MeasuredTime> rows,
                                             std::span<const StoredFit> stored);
   Points all_points() const;
+  bool is_of_several_systems() const;
 
   std::vector<MethodModel> models_;
   std::vector<StructuralModel> structures_;

@@ -231,6 +231,60 @@ TEST(CalibrationTest, TakesTheMethodThatSharesTheMostThatMatters) {
   EXPECT_EQ(calibration.find({"other", "nccl", "ring", "", {}, {}, false}), nullptr);
 }
 
+TEST(CalibrationTest, MoreRowsOfAnotherAlgorithmDoNotHideTheLibrarysOwnChoice) {
+  std::vector<MeasuredTime> rows = rows_of({{}});
+  for (const Scale& scale : {Scale{8, 2}, Scale{16, 4}}) {
+    for (MeasuredTime& row : rows_of({{.algorithm = "ring", .scale = scale}})) rows.push_back(row);
+  }
+  std::string instead;
+  const auto estimate =
+      Calibration(rows).estimate(key("nccl", "tree"), {8, 2}, Bytes{1 << 20}, &instead);
+  ASSERT_TRUE(estimate.has_value());
+  EXPECT_THAT(instead, HasSubstr("predicted as 'made nccl auto'"));
+}
+
+TEST(CalibrationTest, AnUnknownSystemIsPredictedAsTheOneThatHasItsMethodAndTheNoteNamesIt) {
+  // The first system has other methods only; the second one has the ring, and is slower.
+  std::vector<MeasuredTime> rows;
+  for (const auto& [system, algorithm, slower] :
+       {std::tuple{"a", "recursive_doubling_ompi", 1.0}, {"b", "ring_ompi", 10.0}}) {
+    for (const int nodes : {4, 8}) {
+      for (MeasuredTime& row : rows_of({{"OMPI 4.1.5", algorithm, {nodes, nodes}, slower}})) {
+        row.system = system;
+        rows.push_back(row);
+      }
+    }
+  }
+  const Calibration calibration(rows);
+  ASSERT_EQ(calibration.structures().size(), 2U);
+  MethodKey ring = key("OMPI 4.1.5", "ring_ompi");
+  ring.system.clear();
+  std::string instead;
+  const auto any = calibration.estimate(ring, {8, 8}, Bytes{1 << 20}, &instead);
+  EXPECT_THAT(instead, HasSubstr("predicted as of 'b'"));
+  ring.system = "b";
+  EXPECT_EQ(any->time, calibration.estimate(ring, {8, 8}, Bytes{1 << 20})->time);
+}
+
+TEST(CalibrationTest, RepeatsAreOnePointInAFileAndBeforeItIsWritten) {
+  // Four points of a known method, each twice, are fewer than a structure needs.
+  std::vector<MeasuredTime> rows;
+  for (int turn = 0; turn < 2; ++turn) {
+    for (std::int64_t bytes = 1 << 10; bytes <= 1 << 22; bytes *= 16) {
+      MeasuredTime row = rows_of({{.library = "OMPI 4.1.5", .algorithm = "ring_ompi"}}).front();
+      row.scale = {8, 8};
+      row.bytes = Bytes{bytes};
+      row.time = Seconds{10e-6 + static_cast<double>(bytes) / 1e9};
+      rows.push_back(row);
+    }
+  }
+  EXPECT_THAT(Calibration(rows).structures(), IsEmpty());
+}
+
+TEST(CalibrationTest, OneRankMeasuresNothing) {
+  EXPECT_THROW(Calibration(rows_of({{.scale = {1, 1}}})), InvalidArgument);
+}
+
 TEST(CalibrationTest, AMethodNeedsFourSizesThatSpanSixteenTimes) {
   struct Row {
     std::int64_t first, last;
