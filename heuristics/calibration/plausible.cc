@@ -41,6 +41,9 @@ double least_ratio(const std::map<Bytes, Seconds>& slow, const std::map<Bytes, S
   return least == std::numeric_limits<double>::infinity() ? 0 : least;
 }
 
+/// Whether ranks wait for each other's cores.
+bool is_crowded(const Scale& scale) { return scale.is_host() && scale.ranks > scale.cores; }
+
 /// Of one method.
 using Rows = std::vector<const MeasuredTime*>;
 
@@ -49,6 +52,8 @@ void refuse_other_units(const MethodKey& method, const Rows& rows) {
   for (const MeasuredTime* row : rows) curves[row->scale].insert_or_assign(row->bytes, row->time);
   for (const auto& [slow_scale, slow] : curves) {
     for (const auto& [fast_scale, fast] : curves) {
+      // A turn of the scheduler is a thousand times what a message takes.
+      if (is_crowded(slow_scale) && !is_crowded(fast_scale)) continue;
       const double growth = std::max(1.0, static_cast<double>(slow_scale.ranks) / fast_scale.ranks);
       const double ratio = least_ratio(slow, fast);
       if (ratio <= other_unit * growth) continue;

@@ -306,6 +306,20 @@ TEST(CalibrationTest, AMethodNeedsFourSizesThatSpanSixteenTimes) {
   EXPECT_THROW(Calibration{close}, InvalidArgument);
 }
 
+TEST(CalibrationTest, RanksThatWaitForCoresAreNoOtherUnit) {
+  std::vector<MeasuredTime> rows;
+  for (const Scale& scale : {Scale{4, 1, {}, 4}, Scale{8, 1, {}, 4}}) {
+    const double slower = scale.ranks > scale.cores ? 700 : 1;
+    for (MeasuredTime& row : rows_of(
+             {{.library = "MPICH 4.2", .algorithm = "ring", .scale = scale, .slower = slower}})) {
+      rows.push_back(row);
+    }
+  }
+  EXPECT_NO_THROW((Calibration(rows)));
+  for (MeasuredTime& row : rows) row.scale.cores = 8;
+  EXPECT_THROW((Calibration(rows)), InvalidArgument) << "each has its core";
+}
+
 TEST(CalibrationTest, NoiseAndSinglePointsAreNoContradiction) {
   for (const double slower : {1.3, 1.45}) {
     EXPECT_NO_THROW(Calibration(rows_of({{}, {.slower = slower}}))) << slower;
