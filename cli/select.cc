@@ -26,7 +26,6 @@
 #include "heuristics/policies/selection_table.h"
 #include "topologies/machine.h"
 #include "topologies/specification.h"
-#include "transports/waiting.h"
 #include "transports/world/backend.h"
 
 namespace collbench {
@@ -141,8 +140,7 @@ Question common_question(const Settings& settings) {
   question.replicas_may_differ = settings.flag("replicas-may-differ");
   question.backend = settings.text("backend");
   if (!question.backend.empty()) question.kind = find_backend(question.backend).choice;
-  question.cores =
-      settings.text("cores") == "auto" ? usable_cores() : settings.count("cores", 1, 1 << 24);
+  question.cores = cores_asked(settings);
   if (settings.given("available")) question.available = settings.list("available");
   require(question.backend.empty() || settings.text("topo").empty(),
           "choose one of --backend (this host) and --topo (a machine)");

@@ -12,6 +12,7 @@
 #include "heuristics/calibration/fit.h"
 #include "heuristics/calibration/fitted_machine.h"
 #include "topologies/specification.h"
+#include "transports/waiting.h"
 
 namespace collbench {
 namespace {
@@ -68,6 +69,11 @@ std::vector<int> workers_asked(const Settings& settings, const Calibration* fitt
     }
   }
   return settings.worker_counts("workers");
+}
+
+int cores_asked(const Settings& settings) {
+  if (settings.text("cores") != "auto") return settings.count("cores", 1, 1 << 24);
+  return settings.text("backend").empty() ? 0 : usable_cores();
 }
 
 void set_counts(const Settings& settings, Question& question) {

@@ -16,6 +16,9 @@ namespace collbench {
 /// was fitted (`fitted` is not null) and stands alone: it says how large a node is, not how many.
 std::vector<int> workers_asked(const Settings& settings, const Calibration* fitted);
 
+/// By --cores; auto: those of this host, if --backend says that it is meant, else 0.
+int cores_asked(const Settings& settings);
+
 /// Takes the shares of --counts, if there are any, and the size of the vector that they make.
 void set_counts(const Settings& settings, Question& question);
 

@@ -82,9 +82,10 @@ std::size_t named_points(const std::vector<MeasuredTime>& rows) {
   }));
 }
 
-std::string of_which_system(const MethodKey& method, const std::string& system) {
-  return fmt::format("'{}' is of a system that is not in the fit: predicted as of '{}'",
-                     to_string(method), system);
+std::string of_which_system(const std::string& system) {
+  return fmt::format(
+      "rows of a system that is not in the fit are predicted as those of '{}', one of several",
+      system);
 }
 
 /// Names of hosts' libraries that have no form; NCCL's are meant to have trends.
@@ -229,11 +230,16 @@ std::vector<MeasuredTime> Calibration::take_structures(std::vector<MeasuredTime>
   return rest;
 }
 
-int Calibration::cores() const {
+int Calibration::cores_of(const std::string& system) const {
+  int cores = 0;
+  std::size_t most = 0;
   for (const StructuralModel& structure : structures_) {
-    if (structure.cores() > 0) return structure.cores();
+    const std::size_t points = structure.points().size();
+    if (structure.system() != system || structure.cores() == 0 || points <= most) continue;
+    cores = structure.cores();
+    most = points;
   }
-  return 0;
+  return cores;
 }
 
 Calibration::Points Calibration::all_points() const {
@@ -296,7 +302,7 @@ std::optional<Estimate> Calibration::estimate(const MethodKey& method, const Sca
                              to_string(method), structure->basis(),
                              is_any ? " of '" + structure->system() + "'" : "");
     } else if (instead != nullptr && is_any) {
-      *instead = of_which_system(method, structure->system());
+      *instead = of_which_system(structure->system());
     }
     return structure->estimate(method, scale, bytes);
   }
@@ -325,7 +331,7 @@ const MethodModel* Calibration::find(const MethodKey& method, std::string* inste
                            to_string(method));
   } else if (best != nullptr && instead != nullptr && method.system.empty() &&
              is_of_several_systems()) {
-    *instead = of_which_system(method, best->method().system);
+    *instead = of_which_system(best->method().system);
   }
   return best;
 }

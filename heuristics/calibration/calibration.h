@@ -75,8 +75,8 @@ class Calibration {
   std::span<const StructuralModel> structures() const { return structures_; }
   const std::vector<std::string>& notes() const { return notes_; }
 
-  /// Of the first host that was fitted whose cores are known; else 0.
-  int cores() const;
+  /// Of the host that was fitted of the system, of several that with the most points; 0: of none.
+  int cores_of(const std::string& system) const;
 
   /// All methods that have a model, by system, library and name.
   std::span<const MeasuredMethod> measured() const;

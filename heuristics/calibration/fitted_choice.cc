@@ -102,7 +102,9 @@ void keep_default(std::span<const MeasuredTime> points, const Scale& scale, Byte
 /// The same, as far as both say.
 bool is_alike(const Scale& a, const Scale& b) {
   const bool is_shape_known = a.shape != GridShape{} && b.shape != GridShape{};
-  return a.ranks == b.ranks && a.nodes == b.nodes && (!is_shape_known || a.shape == b.shape);
+  const bool are_cores_known = a.cores > 0 && b.cores > 0;
+  return a.ranks == b.ranks && a.nodes == b.nodes && (!is_shape_known || a.shape == b.shape) &&
+         (!are_cores_known || a.cores == b.cores);
 }
 
 /// Of the calibration's methods, those that were measured at the scale.

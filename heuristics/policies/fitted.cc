@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,9 +16,18 @@
 namespace collbench {
 namespace {
 
-/// Those of the type, operator and names asked for; of a method measured in place and out of place,
-/// the latter.
-std::vector<MethodKey> methods_asked(const Question& question, Answer& answer) {
+/// What may be chosen, and what each is called in `available`.
+struct AskedMethods {
+  std::vector<MethodKey> methods;
+  std::map<MethodKey, std::string> names;
+
+  void add(const MethodKey& method, const std::string& name) {
+    if (names.emplace(method, name).second) methods.push_back(method);
+  }
+};
+
+/// Those of one system, of the type and operator asked for where there are any.
+std::vector<MeasuredMethod> measured_of_work(const Question& question, Answer& answer) {
   const std::span<const MeasuredMethod> measured = question.fitted->measured();
   std::map<std::string, std::size_t> points;
   for (const MeasuredMethod& each : measured) points[each.method.system] += each.points.size();
@@ -28,36 +38,65 @@ std::vector<MethodKey> methods_asked(const Question& question, Answer& answer) {
   const bool exact = std::any_of(measured.begin(), measured.end(), [&](const auto& each) {
     return each.method.system == system && same_work(each.method);
   });
-  std::map<std::tuple<std::string, std::string, std::string>, MethodKey> asked;
+  std::vector<MeasuredMethod> found;
   for (const MeasuredMethod& each : measured) {
-    const MethodKey& method = each.method;
-    if (method.collective != question.collective) continue;
-    if (method.system != system || (exact && !same_work(method))) continue;
-    if (!refusal(question, method.algorithm, true).empty()) continue;
-    asked.try_emplace({method.library, method.algorithm, method.protocol}, method);
+    if (each.method.system == system && (!exact || same_work(each.method))) found.push_back(each);
   }
   if (!exact) {
     answer.warnings.push_back(fmt::format("fitted to another type or operator than {} {}",
                                           to_string(question.type), to_string(question.op)));
   }
+  return found;
+}
+
+/// What a name that was not measured is taken to be of: of those measured with as many ranks and
+/// nodes, else of all, that with the most points.
+MethodKey method_like_asked(const Question& question, const std::vector<MeasuredMethod>& measured) {
+  const auto nearness = [&](const MeasuredMethod& each) {
+    const bool is_there = std::ranges::any_of(each.points, [&](const MeasuredTime& row) {
+      return row.scale.ranks == question.workers && row.scale.nodes == question.nodes;
+    });
+    return std::pair(is_there, each.points.size());
+  };
+  return std::ranges::max_element(measured, {}, nearness)->method;
+}
+
+/// Those of the names asked for, measured or priced by their schedules; of a method measured in
+/// place and out of place, the latter. Only of the nearest library names stand for others, so that
+/// a table of rules is of one.
+AskedMethods methods_asked(const Question& question, Answer& answer) {
+  const std::vector<MeasuredMethod> measured = measured_of_work(question, answer);
+  const MethodKey nearest = method_like_asked(question, measured);
   std::set<std::string> names;
-  std::vector<MethodKey> methods;
-  for (const auto& [key, method] : asked) {
-    names.insert(method.algorithm);
-    methods.push_back(method);
+  for (const MeasuredMethod& each : measured) {
+    if (each.method.collective == question.collective && each.method.library == nearest.library) {
+      names.insert(each.method.algorithm);
+    }
   }
-  // Names that may be taken and were not measured, where their schedules can be priced.
+  const std::map<std::string, std::string> listed = listed_names(names, question.available);
+  AskedMethods asked;
+  std::set<std::tuple<std::string, std::string, std::string>> taken;
+  std::set<std::string> known;
+  for (const MeasuredMethod& each : measured) {
+    const MethodKey& method = each.method;
+    if (method.collective != question.collective) continue;
+    const auto own = listed.find(method.algorithm);
+    const bool is_listed = own != listed.end() && method.library == nearest.library;
+    const std::string& name = is_listed ? own->second : method.algorithm;
+    if (!refusal(question, name, true).empty()) continue;
+    known.insert(name);
+    if (!taken.insert({method.library, method.algorithm, method.protocol}).second) continue;
+    asked.add(method, name);
+  }
   for (const std::string& name : question.available) {
-    if (names.count(name) > 0) continue;
-    MethodKey other = std::ranges::find(measured, system, [](const auto& each) {
-                        return each.method.system;
-                      })->method;
+    if (known.count(name) > 0) continue;
+    MethodKey other = nearest;
     other.collective = question.collective;
     other.algorithm = name;
     other.protocol.clear();
-    methods.push_back(other);
+    asked.add(other, name);
   }
-  return methods;
+  return asked;
 }
 
 std::string interval_text(const FittedCandidate& candidate) {
@@ -68,11 +107,13 @@ std::string interval_text(const FittedCandidate& candidate) {
 
 /// In the order of `ranked`, and behind them the methods that it lacks.
 std::vector<Candidate> candidates_of(const std::vector<FittedCandidate>& ranked,
-                                     const std::vector<MethodKey>& methods) {
+                                     const AskedMethods& asked) {
+  const std::vector<MethodKey>& methods = asked.methods;
   const bool several = std::ranges::any_of(
       methods, [&](const MethodKey& method) { return method.library != methods.front().library; });
   const auto candidate = [&](const MethodKey& method) {
-    return Candidate{method.algorithm, method.protocol, {}, "", "", several ? method.library : ""};
+    return Candidate{asked.names.at(method),       method.protocol, {}, "", "",
+                     several ? method.library : ""};
   };
   std::vector<Candidate> candidates;
   for (const FittedCandidate& each : ranked) {
@@ -126,15 +167,18 @@ std::optional<Answer> ask_fitted(const Question& question, std::string& why_not)
     return {};
   }
   Scale scale{question.workers, question.nodes, question.shape};
-  if (scale.nodes == 1) scale.cores = question.fitted->cores();
   Answer noted;
-  const std::vector<MethodKey> methods = methods_asked(question, noted);
-  const auto ranked = rank_methods(*question.fitted, methods, scale, question.bytes);
+  const AskedMethods asked = methods_asked(question, noted);
+  if (scale.nodes == 1 && !asked.methods.empty()) {
+    scale.cores = question.fitted->cores_of(asked.methods.front().system);
+    if (scale.cores > 0 && question.cores > 0) scale.cores = question.cores;
+  }
+  const auto ranked = rank_methods(*question.fitted, asked.methods, scale, question.bytes);
   if (ranked.empty()) {
     why_not = why_none(question, scale);
     return {};
   }
-  const std::vector<Candidate> candidates = candidates_of(ranked, methods);
+  const std::vector<Candidate> candidates = candidates_of(ranked, asked);
   const FittedCandidate& best = ranked.front();
   Answer answer = take_fastest(candidates);
   answer.warnings = std::move(noted.warnings);
@@ -153,6 +197,10 @@ std::optional<Answer> ask_fitted(const Question& question, std::string& why_not)
         name_of(candidates[1]));
   } else {
     explain_ties(ranked, candidates, answer);
+  }
+  if (!best.instead.empty()) {
+    answer.warnings.push_back(
+        fmt::format("{} was not measured; its time is by its schedule", name_of(candidates[0])));
   }
   if (!best.estimate.extrapolates.empty()) {
     answer.warnings.push_back("extrapolates: " + best.estimate.extrapolates);

@@ -64,6 +64,28 @@ bool contains(std::span<const std::string> list, std::string_view name) {
 constexpr std::array<std::string_view, 6> black_boxes{"nccl", "mpi",       "gloo",
                                                       "nvls", "nvls-tree", "all-pairs"};
 
+/// "recursive-doubling" for "recursive_doubling_mpich" and "default-recursive_doubling".
+std::string plain_name(std::string_view measured) {
+  if (measured.starts_with("default-")) measured.remove_prefix(8);
+  for (const std::string_view whose : {"_ompi", "_mpich", "_over"}) {
+    if (measured.ends_with(whose)) measured.remove_suffix(whose.size());
+  }
+  std::string plain(measured);
+  std::ranges::replace(plain, '_', '-');
+  return plain;
+}
+
+/// Whether a measured name is another one for one of ours. NCCL's kernels are not what libraries
+/// play that send messages, though some are called alike.
+bool is_name_for(std::string_view measured, std::string_view ours) {
+  if (measured.find("nccl") != measured.npos) return false;
+  const std::string plain = plain_name(measured);
+  if (plain == ours) return true;
+  const auto names = std::ranges::find(names_table, ours, &Names::ours);
+  return names != names_table.end() && (std::ranges::count(names->others, measured) > 0 ||
+                                        std::ranges::count(names->others, plain) > 0);
+}
+
 bool is_ours(std::string_view name) {
   return std::any_of(algorithms().begin(), algorithms().end(),
                      [&](const AlgorithmInfo& info) { return info.name == name; });
@@ -202,6 +224,23 @@ std::optional<std::string> known_as(std::string_view algorithm,
     }
   }
   return {};
+}
+
+std::map<std::string, std::string> listed_names(const std::set<std::string>& measured,
+                                                std::span<const std::string> available) {
+  std::map<std::string, std::string> listed;
+  for (const std::string& name : available) {
+    if (measured.count(name) > 0) listed.emplace(name, name);
+  }
+  for (const std::string& name : available) {
+    if (measured.count(name) > 0) continue;
+    for (const std::string& other : measured) {
+      if (!is_name_for(other, name)) continue;
+      listed.try_emplace(other, name);
+      break;
+    }
+  }
+  return listed;
 }
 
 std::string refusal(const Question& question, std::string_view algorithm, bool was_measured) {

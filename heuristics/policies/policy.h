@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,7 +50,7 @@ struct Question {
   const NcclInputs* nccl = nullptr;        // NCCL's inputs; null: derived from the machine
   std::string backend;                     // "shm", "grpc": on this host; empty: none in particular
   ChoiceKind kind = ChoiceKind::messages;  // of that back end
-  int cores = 0;                           // that the workers share; 0: one each
+  int cores = 0;                           // that the workers share; 0: one each, or not known
   std::vector<std::string> available;      // what may be chosen; empty: all that fits
   bool replicas_may_differ = false;        // in rounding; otherwise such algorithms are refused
   std::span<const MeasuredTime> measured;  // of this machine; empty: nothing measured
@@ -110,6 +111,10 @@ std::string fullest_system(const std::map<std::string, std::size_t>& points, std
 /// is "double-tree" here); itself if nothing is listed, nothing if none of them is.
 std::optional<std::string> known_as(std::string_view algorithm,
                                     std::span<const std::string> available);
+/// Which measured names go by which of `available`: by itself, or as another name for the same, of
+/// several the first.
+std::map<std::string, std::string> listed_names(const std::set<std::string>& measured,
+                                                std::span<const std::string> available);
 /// Why `algorithm` may not be taken: not available, replicas would differ, or, unless it
 /// `was_measured` and so is some library's, ours has no such collective; empty if it may.
 std::string refusal(const Question& question, std::string_view algorithm,
@@ -144,7 +149,8 @@ Answer ask_nccl(const Question& question);
 Answer ask_ompi(const Question& question);
 Answer ask_model(const Question& question);
 Answer ask_measured(const Question& question);
-/// Whether the row is one of the question's, if it asked for so many workers.
+/// Whether the row is one of the question's, if it asked for so many workers, and of the same shape
+/// and cores as far as both say.
 bool is_measured_at(const MeasuredTime& row, const Question& question, int workers);
 Answer ask_oracle(const Question& question);
 Answer ask_auto(const Question& question);

@@ -233,9 +233,9 @@ TEST_F(FitTest, SelectSaysWhatItsChoiceRestsOn) {
 TEST_F(FitTest, AnOtherLibrarysNamesArePricedByTheirSchedules) {
   out({"calibrate", "small.csv", "-o", "m.toml"});
   const std::string text = out({"select", "-t", "m.toml", "-W", "64", "-b", "1K", "--available",
-                                "ring,recursive-doubling", "--explain"});
-  EXPECT_THAT(text, AllOf(StartsWith("auto: recursive-doubling"),
-                          HasSubstr("by its schedule, not measured")));
+                                "ring,nonoverlapping", "--explain"});
+  EXPECT_THAT(
+      text, AllOf(StartsWith("auto: nonoverlapping"), HasSubstr("by its schedule, not measured")));
 }
 
 /// Times on nodes of so many ranks: rabenseifner and, a little faster where bytes count, the ring
@@ -257,6 +257,21 @@ std::string two_libraries(const std::string& other, int each) {
     }
   }
   return text;
+}
+
+TEST_F(FitTest, NamesThatAreAvailableStandForWhatWasMeasuredUnderOthers) {
+  const auto chosen = [&](const char* available) {
+    return out({"select", "-t", COLLBENCH_SOURCE_DIR "/results/published/leonardo-pico.toml", "-W",
+                "128", "--nodes", "128", "-b", "256M", "--available", available});
+  };
+  EXPECT_THAT(chosen("nonoverlapping,ring"),
+              AllOf(StartsWith("auto: ring for"), HasSubstr("ring with 98.17 ms"),
+                    Not(HasSubstr("was not measured"))));
+  EXPECT_THAT(chosen("nonoverlapping"),
+              HasSubstr("nonoverlapping was not measured; its time is by its schedule"));
+  EXPECT_THAT(out({"select", "-t", COLLBENCH_SOURCE_DIR "/results/published/leonardo-pico.toml",
+                   "-W", "128", "--nodes", "128", "-p", "model", "--export", "ompi"}),
+              AllOf(HasSubstr("# recursive doubling"), HasSubstr("4 0 0 # ring")));
 }
 
 TEST_F(FitTest, TimesOfAnotherLibraryDoNotDecideATie) {

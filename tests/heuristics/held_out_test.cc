@@ -261,7 +261,7 @@ TEST(CalibrationTest, AnUnknownSystemIsPredictedAsTheOneThatHasItsMethodAndTheNo
   ring.system.clear();
   std::string instead;
   const auto any = calibration.estimate(ring, {8, 8}, Bytes{1 << 20}, &instead);
-  EXPECT_THAT(instead, HasSubstr("predicted as of 'b'"));
+  EXPECT_THAT(instead, HasSubstr("predicted as those of 'b'"));
   ring.system = "b";
   EXPECT_EQ(any->time, calibration.estimate(ring, {8, 8}, Bytes{1 << 20})->time);
 }

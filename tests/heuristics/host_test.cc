@@ -113,7 +113,7 @@ class HostTest : public testing::TestWithParam<Interconnect> {};
 TEST_P(HostTest, TwoAndFourRanksTellOfOthers) {
   const Calibration calibration(host_rows(GetParam(), {2, 4}));
   ASSERT_EQ(calibration.structures().size(), 1U);
-  EXPECT_EQ(calibration.cores(), 2);
+  EXPECT_EQ(calibration.cores_of(calibration.structures().front().system()), 2);
   std::vector<double> errors;
   for (const MeasuredTime& row : host_rows(GetParam(), {3, 6, 8})) {
     const auto estimate = calibration.estimate(method_of(row), row.scale, row.bytes);
