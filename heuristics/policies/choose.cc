@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <optional>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -129,7 +130,9 @@ bool is_measured(const Question& question) {
 
 std::string not_measured(const Question& question) {
   return fmt::format("{} workers on {} were not measured", question.workers,
-                     counted(question.nodes, "node"));
+                     question.backend.empty() || question.cores == 0
+                         ? counted(question.nodes, "node")
+                         : counted(question.cores, "core"));
 }
 
 /// By the built-in times, if they have so many workers on so many cores.
@@ -187,7 +190,14 @@ Answer ask_auto(const Question& question) {
     }
     return answer;
   }
-  if (auto answer = ask_built_in(question)) return *std::move(answer);
+  std::vector<std::string> warnings;
+  if (!question.measured.empty()) {
+    warnings.push_back(not_measured(question) + "; the tables do not count");
+  }
+  if (auto answer = ask_built_in(question)) {
+    answer->warnings.insert(answer->warnings.end(), warnings.begin(), warnings.end());
+    return *std::move(answer);
+  }
   require(!question.backend.empty(),
           question.measured.empty()
               ? "the network is unknown: name a machine (--topo), measurements (--measured) or "
@@ -205,7 +215,9 @@ Answer ask_auto(const Question& question) {
                 "",
                 choice.reason,
                 {{choice.algorithm, "", {}, "", ""}},
-                {"a rule of thumb: this many workers on this many cores are not measured"}};
+                std::move(warnings)};
+  answer.warnings.emplace_back(
+      "a rule of thumb: this many workers on this many cores are not measured");
   warn_of_counts(question, answer);
   return answer;
 }

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/error.h"
 #include "core/plain_text.h"
@@ -54,14 +55,54 @@ double size_in(const Question& question) {
   return static_cast<double>(std::max<std::int64_t>(question.bytes.count, 1));
 }
 
-std::vector<MeasuredTime> rows_at(const Question& question, int workers, CurveTable& table) {
+bool has_workers(const MeasuredTime& row, const Question& question, int workers) {
+  return is_of(row, question) && row.scale.ranks == workers &&
+         (row.scale.nodes == 0 || row.scale.nodes == question.nodes);
+}
+
+/// What rows say of the place where they were measured; empty: nothing.
+std::string shape_text(const Scale& scale) {
+  const std::string shape = to_string(scale.shape);
+  return shape.empty() ? "" : shape + " nodes";
+}
+std::string cores_text(const Scale& scale) {
+  return scale.cores > 0 ? counted(scale.cores, "core") : "";
+}
+
+/// Keeps the rows of the place asked for and those that do not say theirs; if there are none, those
+/// of the place with the most points, which a warning names.
+void keep_one_place(const std::string& asked, std::string (*place_of)(const Scale&),
+                    std::vector<MeasuredTime>& rows, std::vector<std::string>& warnings) {
+  std::map<std::string, std::size_t> points;
+  for (const MeasuredTime& row : rows) ++points[place_of(row.scale)];
+  std::string kept = asked;
+  const bool is_known = points.count("") > 0;
+  points.erase("");
+  if (points.count(asked) == 0 && !(is_known && !asked.empty()) && !points.empty()) {
+    kept =
+        std::ranges::max_element(points, {}, [](const auto& each) { return each.second; })->first;
+    if (!asked.empty()) {
+      warnings.push_back(fmt::format("measured on {}, not on {}", kept, asked));
+    } else if (points.size() > 1) {
+      warnings.push_back(
+          fmt::format("measured on {} of {} kinds that tables have, which has the "
+                      "most points",
+                      kept, points.size()));
+    }
+  }
+  std::erase_if(rows, [&](const MeasuredTime& row) {
+    const std::string place = place_of(row.scale);
+    return !place.empty() && place != kept;
+  });
+}
+
+template <typename IsWanted>
+std::vector<MeasuredTime> rows_at(const Question& question, IsWanted is_wanted, CurveTable& table) {
   const auto same_work = [&](const MeasuredTime& row) {
     return row.type == question.type && row.op == question.op;
   };
   std::vector<MeasuredTime> rows;
-  std::ranges::copy_if(question.measured, std::back_inserter(rows), [&](const MeasuredTime& row) {
-    return is_measured_at(row, question, workers);
-  });
+  std::ranges::copy_if(question.measured, std::back_inserter(rows), is_wanted);
   if (rows.empty()) return rows;
   if (std::ranges::any_of(rows, same_work)) {
     std::erase_if(rows, [&](const MeasuredTime& row) { return !same_work(row); });
@@ -73,17 +114,26 @@ std::vector<MeasuredTime> rows_at(const Question& question, int workers, CurveTa
   for (const MeasuredTime& row : rows) ++points[row.system];
   const std::string system = fullest_system(points, "the measurements are of", table.warnings);
   std::erase_if(rows, [&](const MeasuredTime& row) { return row.system != system; });
+  const Scale asked{.shape = question.shape, .cores = question.cores};
+  keep_one_place(shape_text(asked), shape_text, rows, table.warnings);
+  keep_one_place(cores_text(asked), cores_text, rows, table.warnings);
   return rows;
 }
 
-CurveTable table_at(const Question& question, int workers) {
+template <typename IsWanted>
+CurveTable table_at(const Question& question, IsWanted is_wanted) {
   CurveTable table;
-  const std::vector<MeasuredTime> rows = rows_at(question, workers, table);
+  const std::vector<MeasuredTime> rows = rows_at(question, is_wanted, table);
+  std::set<std::string> names;
+  for (const MeasuredTime& row : rows) names.insert(row.algorithm);
+  const std::map<std::string, std::string> listed = listed_names(names, question.available);
   const bool several = std::ranges::any_of(
       rows, [&](const MeasuredTime& row) { return row.library != rows.front().library; });
   // Of what was measured in place and out of place, the latter comes first and counts.
   for (const MeasuredTime& row : medians_of(rows)) {
-    const CurveKey key{several ? row.library : "", row.algorithm, row.protocol};
+    const auto name = listed.find(row.algorithm);
+    const CurveKey key{several ? row.library : "",
+                       name == listed.end() ? row.algorithm : name->second, row.protocol};
     table.curves[key].try_emplace(row.bytes.count, row.time.count());
   }
   return table;
@@ -100,6 +150,18 @@ std::set<int> nearest_workers(const Question& question) {
     by_distance[static_cast<double>(many) / few].insert(row.scale.ranks);
   }
   return by_distance.empty() ? std::set<int>{} : by_distance.begin()->second;
+}
+
+/// On how many nodes else; empty where that is not known.
+std::string measured_elsewhere(const Question& question) {
+  std::set<int> nodes;
+  for (const MeasuredTime& row : question.measured) {
+    if (is_of(row, question) && row.scale.ranks > 1 && row.scale.nodes > 0) {
+      nodes.insert(row.scale.nodes);
+    }
+  }
+  if (nodes.empty()) return "";
+  return fmt::format("; they are on {} nodes: name one by --nodes", fmt::join(nodes, ", "));
 }
 
 /// "8 times beyond the sizes measured of ring, 1 KiB to 1 MiB"; empty between them.
@@ -195,8 +257,11 @@ std::vector<Candidate> candidates_of(const CurveTable& table, const Question& qu
 }  // namespace
 
 bool is_measured_at(const MeasuredTime& row, const Question& question, int workers) {
-  return is_of(row, question) && row.scale.ranks == workers &&
-         (row.scale.nodes == 0 || row.scale.nodes == question.nodes);
+  const bool is_shape_known = row.scale.shape != GridShape{} && question.shape != GridShape{};
+  const bool are_cores_known = row.scale.cores > 0 && question.cores > 0;
+  return has_workers(row, question, workers) &&
+         (!is_shape_known || row.scale.shape == question.shape) &&
+         (!are_cores_known || row.scale.cores == question.cores);
 }
 
 Answer ask_measured(const Question& question) {
@@ -207,9 +272,11 @@ Answer ask_measured(const Question& question) {
               : fmt::format("of {} measurements none is of a correct {}{} on {}",
                             question.measured.size(), to_string(question.collective),
                             question.backend.empty() ? "" : " with " + question.backend,
-                            counted(question.nodes, "node")));
+                            counted(question.nodes, "node")) +
+                    measured_elsewhere(question));
   const int workers = *nearest.rbegin();
-  const CurveTable table = table_at(question, workers);
+  const CurveTable table = table_at(
+      question, [&](const MeasuredTime& row) { return has_workers(row, question, workers); });
   Answer answer = take_fastest(candidates_of(table, question));
   settle(table, size_in(question), answer);
   keep_default(table, size_in(question), answer);
@@ -227,7 +294,9 @@ Answer ask_measured(const Question& question) {
 }
 
 Answer ask_oracle(const Question& question) {
-  CurveTable table = table_at(question, question.workers);
+  CurveTable table = table_at(question, [&](const MeasuredTime& row) {
+    return is_measured_at(row, question, question.workers);
+  });
   std::erase_if(table.curves,
                 [&](const auto& entry) { return entry.second.count(question.bytes.count) == 0; });
   require(!table.curves.empty(),

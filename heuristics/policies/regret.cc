@@ -129,6 +129,8 @@ std::string ask_policy(const std::string& policy, const Candidates& candidates, 
   question.collective = any.collective;
   question.workers = any.scale.ranks;
   question.nodes = std::max(any.scale.nodes, 1);
+  question.shape = any.scale.shape;
+  question.cores = any.scale.cores;
   known = nearest_kin(std::move(known), any);
   for (MeasuredTime& row : known) row.algorithm = lower_case(row.algorithm);  // as policies do
   question.measured = known;

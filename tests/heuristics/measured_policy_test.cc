@@ -14,6 +14,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Pair;
 
 MeasuredTime row(const char* algorithm, double us, const char* system = "here",
                  const char* library = "lib") {
@@ -130,6 +131,97 @@ TEST(MeasuredPolicyTest, WhereNothingIsKnownOfTheScaleThatIsSaid) {
   } catch (const InvalidArgument& error) {
     EXPECT_THAT(error.what(), HasSubstr("8 workers on 4 nodes were not measured"));
   }
+}
+
+/// 64 nodes, on whose two shapes different algorithms are the fastest.
+std::vector<MeasuredTime> rows_of_two_shapes() {
+  std::vector<MeasuredTime> times{row("ring", 10), row("tree", 20), row("ring", 50),
+                                  row("tree", 40)};
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    times[i].scale = {64, 64, i < 2 ? GridShape{4, 4, 4} : GridShape{2, 2, 16}};
+  }
+  return times;
+}
+
+TEST(MeasuredPolicyTest, TimesOfAnotherShapeAreNotThoseOfTheShapeAskedFor) {
+  const std::vector<MeasuredTime> times = rows_of_two_shapes();
+  Question question;
+  question.bytes = 1_KiB;
+  question.workers = question.nodes = 64;
+  question.measured = times;
+  for (const char* policy : {"oracle", "measured"}) {
+    question.shape = {4, 4, 4};
+    EXPECT_EQ(ask(find_policy(policy), question).algorithm, "ring") << policy;
+    question.shape = {2, 2, 16};
+    const Answer answer = ask(find_policy(policy), question);
+    EXPECT_EQ(answer.algorithm, "tree") << policy;
+    EXPECT_NEAR(answer.candidates.front().time->count(), 40e-6, 1e-12);
+    EXPECT_THAT(answer.warnings, IsEmpty());
+    for (const RegretPoint& point : regret_of(policy, times)) EXPECT_EQ(point.regret(), 0);
+  }
+  question.shape = {2, 4, 8};
+  EXPECT_THROW(ask(find_policy("oracle"), question), InvalidArgument);
+  EXPECT_THAT(ask(find_policy("measured"), question).warnings,
+              ElementsAre("measured on 2x2x16 nodes, not on 2x4x8 nodes"));
+  question.shape = {};
+  EXPECT_THAT(ask(find_policy("measured"), question).warnings,
+              ElementsAre(HasSubstr("2x2x16 nodes of 2 kinds")));
+}
+
+TEST(MeasuredPolicyTest, TimesOnOtherCoresAreNotMeasuredHere) {
+  std::vector<MeasuredTime> times{row("ring", 10, "", "shm"), row("tree", 20, "", "shm")};
+  for (MeasuredTime& each : times) each.scale = {2, 1, {}, 2};
+  Question question;
+  question.bytes = 1_KiB;
+  question.workers = 2;
+  question.backend = "shm";
+  question.measured = times;
+  question.cores = 2;
+  EXPECT_THAT(ask(find_policy("auto"), question).reason, HasSubstr("measured: ring"));
+  question.cores = 64;
+  const Answer rule = ask(find_policy("auto"), question);
+  EXPECT_THAT(rule.warnings,
+              Contains("2 workers on 64 cores were not measured; the tables do not count"));
+  EXPECT_THAT(ask(find_policy("measured"), question).warnings,
+              ElementsAre("measured on 2 cores, not on 64 cores"));
+}
+
+TEST(MeasuredPolicyTest, ANameThatIsAvailableStandsForWhatWasMeasuredUnderAnother) {
+  const std::vector<MeasuredTime> times{row("ring_ompi", 10), row("recursive_doubling_ompi", 20)};
+  Question question;
+  question.bytes = 1_KiB;
+  question.workers = question.nodes = 8;
+  question.measured = times;
+  question.available = {"recursive-doubling", "ring"};
+  EXPECT_EQ(ask(find_policy("measured"), question).algorithm, "ring");
+  EXPECT_THAT(
+      listed_names(
+          {"allreduce_nccl_ring", "rabenseifner_over", "recursive_doubling_mpich",
+           "recursive_doubling_over", "default-ring"},
+          std::vector<std::string>{"ring", "recursive-doubling", "tree", "halving-doubling"}),
+      ElementsAre(Pair("default-ring", "ring"), Pair("rabenseifner_over", "halving-doubling"),
+                  Pair("recursive_doubling_mpich", "recursive-doubling")));
+  question.available = {"recursive-doubling", "ring_ompi"};
+  EXPECT_EQ(ask(find_policy("measured"), question).algorithm, "ring_ompi");
+}
+
+TEST(MeasuredPolicyTest, OnHowManyNodesElseIsSaid) {
+  const std::vector<MeasuredTime> times{row("ring", 10)};
+  Question question;
+  question.bytes = 1_KiB;
+  question.workers = 8;
+  question.measured = times;
+  EXPECT_THROW(
+      {
+        try {
+          ask(find_policy("measured"), question);
+        } catch (const InvalidArgument& error) {
+          EXPECT_THAT(error.what(),
+                      HasSubstr("on 1 node; they are on 8 nodes: name one by --nodes"));
+          throw;
+        }
+      },
+      InvalidArgument);
 }
 
 TEST(MeasuredPolicyTest, OtherCollectivesAreJudgedByTheirOwnRows) {
