@@ -12,6 +12,7 @@
 #include "heuristics/calibration/calibration.h"
 #include "heuristics/calibration/fitted_choice.h"
 #include "heuristics/calibration/fitted_machine.h"
+#include "heuristics/policies/policy.h"
 #include "heuristics/structure/host_work.h"
 
 namespace collbench {
@@ -163,6 +164,30 @@ TEST(HostScaleTest, RanksOfAHostGrowWhereNodesGrowElsewhere) {
               HasSubstr("8 ranks, measured with 2 to 4"));
   EXPECT_THAT(calibration.structures().front().basis(),
               HasSubstr("of 6 methods on 2, 4 ranks on 2 cores"));
+}
+
+TEST(HostScaleTest, OfTwoHostsInAFileTheCoresAreThoseOfTheOneThatIsAsked) {
+  std::vector<MeasuredTime> rows = host_rows(Interconnect::host_memory, {2});
+  for (MeasuredTime& row : rows) row.system = "a";
+  for (MeasuredTime& row : host_rows(Interconnect::host_memory, {2, 4})) {
+    row.system = "b";
+    row.scale.cores = 64;
+    rows.push_back(row);
+  }
+  const Calibration calibration(rows);
+  EXPECT_EQ(calibration.cores_of("a"), 2);
+  EXPECT_EQ(calibration.cores_of("b"), 64);
+  Question question;
+  question.bytes = Bytes{256 << 10};
+  question.workers = 4;
+  question.fitted = &calibration;
+  std::string why_not;
+  const auto answer = ask_fitted(question, why_not);
+  ASSERT_TRUE(answer.has_value()) << why_not;
+  EXPECT_THAT(answer->reason, HasSubstr("by the fit to b"));
+  question.cores = 2;
+  EXPECT_FALSE(ask_fitted(question, why_not).has_value());
+  EXPECT_THAT(why_not, HasSubstr("4 ranks on 2 cores"));
 }
 
 TEST(HostScaleTest, TheChoiceOnAHostIsAmongWhatRanksThere) {
