@@ -212,6 +212,7 @@ void judge_apart(const JobWaits& job, Lateness& found) {
     return;
   }
   double share = 0;
+  found.blamed = found.present = 0;
   for (const Lateness& one : told) {
     const bool counts = std::find_first_of(one.late.begin(), one.late.end(), kept.begin(),
                                            kept.end()) != one.late.end();

@@ -184,6 +184,7 @@ TEST(JobSubgroupsTest, TwoThatAreLateInGroupsOfTheirOwnAreBothNamed) {
   ASSERT_EQ(verdict.lateness.late.size(), 2U) << "behind a slow link two ranks end together";
   EXPECT_EQ(verdict.counted_ranks.at(verdict.lateness.late[0]), "h0 pid 101");
   EXPECT_EQ(verdict.counted_ranks.at(verdict.lateness.late[1]), "h1 pid 106");
+  EXPECT_LE(verdict.lateness.blamed, verdict.lateness.waited);
 }
 
 TEST(JobSubgroupsTest, ARankThatIsLateInOneOfManyGroupsIsNamedThoughAllWaitLittle) {
@@ -195,6 +196,7 @@ TEST(JobSubgroupsTest, ARankThatIsLateInOneOfManyGroupsIsNamedThoughAllWaitLittl
   ASSERT_TRUE(verdict.late().has_value());
   EXPECT_EQ(verdict.counted_ranks.at(*verdict.late()), "h0 pid 105");
   EXPECT_GT(verdict.lateness.waiting_share, 0.9) << "in its group";
+  EXPECT_LE(verdict.lateness.blamed, verdict.lateness.waited);
 }
 
 TEST(JobSubgroupsTest, TwoRunsOfTheSameProcessesAreSeveralRuns) {
