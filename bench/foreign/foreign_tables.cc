@@ -26,8 +26,9 @@ namespace {
 std::string json_format(std::string_view text) {
   const std::string_view head = text.substr(0, 65536);
   if (mentions(head, "\"schema_version\"") || mentions(head, "\"environment\"")) return "collbench";
-  if (mentions(text, "\"benchmarks\"") && mentions(text, "\"real_time\""))
+  if (mentions(text, "\"benchmarks\"") && mentions(text, "\"real_time\"")) {
     return "google-benchmark";
+  }
   if (mentions(text, "\"results\"") && mentions(text, "\"out_of_place\"")) return "nccl-tests json";
   if (mentions(text, "\"busBw\"")) return "rccl-tests json";
   return {};

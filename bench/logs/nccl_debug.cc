@@ -254,10 +254,11 @@ class DebugReader {
     // With a distance it is of one GPU and an adapter far from it, as every host has.
     const bool is_far = mentions(line.text, "(distance ");
     if (mentions(line.text, "GPU Direct RDMA Disabled") && !is_far) ++host_of(line).direct_disabled;
-    if (mentions(line.text, "NVLS multicast support is not available"))
+    if (mentions(line.text, "NVLS multicast support is not available")) {
       host_of(line).nvls = 0;
-    else if (mentions(line.text, "NVLS multicast support is available"))
+    } else if (mentions(line.text, "NVLS multicast support is available")) {
       host_of(line).nvls = 1;
+    }
     if (mentions(line.text, "Using network Socket")) host_of(line).sockets = true;
     if (integer_in(word_behind(line.text, " nNodes "), 2)) host_of(line).is_of_several = true;
     if (!line.text.starts_with("Channel ") && !line.text.starts_with("Ring ")) return;
