@@ -12,9 +12,8 @@
 namespace collbench {
 namespace {
 
-// Fluid plays so many in less than a second.
-constexpr double few_messages = 2e6;
-// And so many in a minute or two; of those that hardly have symmetries quotient takes longer.
+// Fluid plays so many in a minute or two; of those that hardly have symmetries quotient takes
+// longer.
 constexpr double playable_messages = 2e7;
 constexpr double most_classes = 0.125;
 
@@ -59,7 +58,7 @@ struct Pick {
   bool or_fluid = false;  // where hardly any ranks and links behave alike
 };
 
-Pick pick(const Scenario& scenario) {
+Pick pick(const Scenario& scenario, double few_messages) {
   if (scenario.real_data) return {Engine::simgrid, "only simgrid moves real data"};
   if (scenario.machine.topology.has_ways()) {
     return {Engine::fluid, "messages are spread over several ways, which fluid plays"};
@@ -96,9 +95,9 @@ Outcome run(const Scenario& scenario, Engine engine) {
 
 }  // namespace
 
-Outcome simulate(const Scenario& scenario, Engine engine) {
+Outcome simulate(const Scenario& scenario, Engine engine, double few_messages) {
   check(scenario);
-  Pick picked = engine == Engine::automatic ? pick(scenario) : Pick{engine, ""};
+  Pick picked = engine == Engine::automatic ? pick(scenario, few_messages) : Pick{engine, ""};
   Outcome outcome;
   try {
     outcome =

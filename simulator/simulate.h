@@ -77,10 +77,12 @@ struct Outcome {
   std::int64_t wrong = -1;           // simgrid with real data: elements unlike the exact sum
 };
 
-/// Runs `engine`; `automatic` picks the cheapest exact one and says which and why.
+/// Runs `engine`; `automatic` picks the cheapest exact one and says which and why: fluid, which
+/// plays each message, up to about `few_messages` of them, 2 million taking less than a second.
 /// Throws InvalidArgument if the scenario does not fit the engine or memory, Unavailable if this
 /// build does not have the engine, and Stopped once a watched signal came (core/stop_request.h).
-Outcome simulate(const Scenario& scenario, Engine engine = Engine::automatic);
+Outcome simulate(const Scenario& scenario, Engine engine = Engine::automatic,
+                 double few_messages = 2e6);
 
 /// Time of the engine `fluid` for a vector of `bytes` of floats, with rank i on host i; the ranks
 /// of `stragglers` begin later. Throws as simulate() does.

@@ -143,15 +143,19 @@ std::string module_path() {
   return COLLBENCH_SIMGRID_INSTALLED;
 }
 
-std::unique_ptr<SimgridKernel> make_kernel(const SimgridKernel::Settings& settings) {
-  const std::string path = module_path();
-  void* const module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (module == nullptr) {
-    throw Unavailable(fmt::format("engine simgrid cannot be loaded: {}", dlerror()));
-  }
-  void* const make = dlsym(module, simgrid_kernel_function);
-  if (make == nullptr) throw Unavailable(fmt::format("{} is not an engine of ours", path));
-  return std::unique_ptr<SimgridKernel>(reinterpret_cast<MakeSimgridKernel*>(make)(&settings));
+// Loaded once, before the first child is made: loading takes longer than most simulations.
+MakeSimgridKernel* kernel_maker() {
+  static MakeSimgridKernel* const maker = [] {
+    const std::string path = module_path();
+    void* const module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (module == nullptr) {
+      throw Unavailable(fmt::format("engine simgrid cannot be loaded: {}", dlerror()));
+    }
+    void* const make = dlsym(module, simgrid_kernel_function);
+    if (make == nullptr) throw Unavailable(fmt::format("{} is not an engine of ours", path));
+    return reinterpret_cast<MakeSimgridKernel*>(make);
+  }();
+  return maker;
 }
 
 // What the child sends back: an Outcome's numbers, one after the other.
@@ -189,7 +193,7 @@ class Simulation {
              Child& child)
       : scenario_(scenario),
         program_(program),
-        kernel_(make_kernel({program.positions(), precision(survey.seconds)})),
+        kernel_(make_kernel(program.positions(), survey.seconds)),
         world_(scenario, program, *kernel_, child),
         child_(child),
         tracks_(played_tracks()),
@@ -237,8 +241,12 @@ class Simulation {
   }
 
  private:
-  // Moments are sums of few numbers: far apart compared to their rounding, close compared to all.
-  static double precision(double seconds) { return seconds > 0 ? 3e-14 * seconds : 1e-18; }
+  static std::unique_ptr<SimgridKernel> make_kernel(int positions, double seconds) {
+    // Moments are sums of few numbers: far apart compared to their rounding, close compared to all.
+    const double precision = seconds > 0 ? 3e-14 * seconds : 1e-18;
+    const SimgridKernel::Settings settings{positions, precision};
+    return std::unique_ptr<SimgridKernel>(kernel_maker()(&settings));
+  }
 
   void add_route(int from, int to, std::int32_t path) {
     std::vector<int> links;
@@ -329,6 +337,7 @@ Outcome simulate_simgrid(const Scenario& scenario) {
   }
   // All routes are asked for here: a topology may keep them under a lock.
   const SimgridSurvey known = simgrid_survey(*program, scenario);
+  kernel_maker();
   const std::vector<std::byte> result =
       run_in_child([&](Child& child) { return Simulation(scenario, *program, known, child).run(); },
                    {.name = "simgrid"});

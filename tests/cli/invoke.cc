@@ -130,6 +130,11 @@ CommandOutcome invoke_program(const RunFolder& folder, const std::string& progra
   return run(folder, command, {}, 0);
 }
 
+bool has_grpc() {
+  static const bool has = invoke(RunFolder(), {"-A", "ring@grpc", "--dry-run"}).code != 4;
+  return has;
+}
+
 bool is_missing(const std::string& program) {
   return std::system(("command -v " + program + " >/dev/null").c_str()) != 0;
 }

@@ -42,6 +42,9 @@ CommandOutcome invoke(const RunFolder& folder, const std::vector<std::string>& a
 CommandOutcome invoke_program(const RunFolder& folder, const std::string& program,
                               const std::vector<std::string>& arguments);
 
+/// Whether this build has the back end grpc; asked once.
+bool has_grpc();
+
 /// Whether no program of this name is found in PATH.
 bool is_missing(const std::string& program);
 

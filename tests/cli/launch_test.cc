@@ -25,8 +25,7 @@ using Arguments = std::vector<std::string>;
 class LaunchTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (invoke(folder_, {"-B", "grpc", "-b", "4", "-e", "4", "-n", "1", "--check", "0"}).code == 4)
-      GTEST_SKIP() << "this build has no gRPC";
+    if (!has_grpc()) GTEST_SKIP() << "this build has no gRPC";
     // Notes its arguments and its process, as ps would show them.
     stand_in("ssh",
              "printf '%s\\n' \"$1\" >>hosts; printf '%s\\n' \"$2\" >>lines; exec sh -c \"$2\"");

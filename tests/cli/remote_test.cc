@@ -49,8 +49,7 @@ Arguments cases_of(const std::string& csv) {
 class RemoteTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (invoke(folder_, {"-B", "grpc", "-b", "4", "-e", "4", "-n", "1", "--check", "0"}).code == 4)
-      GTEST_SKIP() << "this build has no gRPC";
+    if (!has_grpc()) GTEST_SKIP() << "this build has no gRPC";
   }
 
   /// One rank in the background: quick cases, pinned nowhere, with its own further arguments.

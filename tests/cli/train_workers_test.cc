@@ -24,8 +24,7 @@ using testing::HasSubstr;
 class TrainWorkersTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (invoke(folder_, {"-B", "grpc", "-b", "4", "-e", "4", "-n", "1", "--check", "0"}).code == 4)
-      GTEST_SKIP() << "this build has no gRPC";
+    if (!has_grpc()) GTEST_SKIP() << "this build has no gRPC";
   }
 
   static Arguments command(const Arguments& further) {

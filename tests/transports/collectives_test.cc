@@ -106,6 +106,8 @@ TEST_P(PlayedCollective, LeavesWhatItsDefinitionSays) {
   for (const AlgorithmInfo& info : algorithms()) {
     const CollectiveKind kind = parse_collective(GetParam());
     if (!info.implements(kind)) continue;
+    // shm_test.cc plays the all-reduces of all others.
+    if (kind == CollectiveKind::all_reduce && info.name != "ring") continue;
     for (const int ranks : {1, 2, 3, 4, 7, 8}) {
       const AlgorithmSpec spec{std::string(info.name), {}};
       const Collective collective{kind, has_root(kind) ? ranks - 1 : 0};
@@ -219,7 +221,8 @@ TEST(Fusion, OfTheHalvesOfDirectGivesTheBitsOfTheirRounds) {
   for (const CollectiveKind kind : {CollectiveKind::reduce_scatter, CollectiveKind::all_gather}) {
     for (const int ranks : {2, 3, 7}) {
       // Shown to all at once, one pass of some units, and one whose outputs go around the caches.
-      for (const std::int64_t count : {5, 510, 3000, 2500003}) {
+      for (const std::int64_t count : {5, 510, 3000, 270001 * ranks}) {
+        if (ranks == 7 && count > 3000) break;
         const Bytes bytes{count * 4};
         const Schedule half = half_of_direct(ranks, bytes, kind, false);
         const Schedule stretched = half_of_direct(ranks, bytes, kind, true);

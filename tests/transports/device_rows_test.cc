@@ -116,34 +116,38 @@ DeviceRows rows_of(const DeviceCase& point, DeviceStart start, bool fuse = true)
                   start);
 }
 
-void expect_rows_give_the_bits_of_execute(const Schedule& schedule) {
-  int turn = 0;
+void expect_rows_give_the_bits_of_execute(const Schedule& schedule, int& turn) {
+  // Each count with one start, and the other way round with the next number of ranks; of many ranks
+  // the middle ones.
+  const bool many = schedule.ranks() > 8;
   for (const std::int64_t count : {1, 17, 1003, 9001}) {
-    for (const DeviceStart start : {DeviceStart::together, DeviceStart::apart}) {
-      const DataType type = all_data_types()[static_cast<std::size_t>(turn) % 7];
-      const ReduceOp op = all_reduce_ops()[static_cast<std::size_t>(turn) % 5];
-      const DeviceCase point{schedule, count, type, op, turn % 3 != 0};
-      const DeviceRows rows = rows_of(point, start, turn % 4 < 2);
-      ++turn;
-      Stand stand(rows, choose_lanes(rows, 3), start == DeviceStart::apart ? 2 : 1);
-      const std::vector<Bits> expected = executed(point);
-      for (int replay = 0; replay < 2; ++replay) {
-        DeviceMemories memories(point);
-        ASSERT_TRUE(stand.play(memories, 20s)) << "a wait was never answered";
-        ASSERT_EQ(memories.outputs(), expected)
-            << to_string(type) << " " << to_string(op) << " of " << count << ", replay " << replay;
-        EXPECT_TRUE(memories.inputs_kept());
-      }
+    if (many && (count == 1 || count == 9001)) continue;
+    const DeviceStart start = turn % 2 == 0 ? DeviceStart::together : DeviceStart::apart;
+    const DataType type = all_data_types()[static_cast<std::size_t>(turn) % 7];
+    const ReduceOp op = all_reduce_ops()[static_cast<std::size_t>(turn) % 5];
+    const DeviceCase point{schedule, count, type, op, turn % 3 != 0};
+    const DeviceRows rows = rows_of(point, start, turn % 4 < 2);
+    ++turn;
+    Stand stand(rows, choose_lanes(rows, 3), start == DeviceStart::apart ? 2 : 1);
+    const std::vector<Bits> expected = executed(point);
+    for (int replay = 0; replay < 2; ++replay) {
+      DeviceMemories memories(point);
+      ASSERT_TRUE(stand.play(memories, 20s)) << "a wait was never answered";
+      ASSERT_EQ(memories.outputs(), expected)
+          << to_string(type) << " " << to_string(op) << " of " << count << ", replay " << replay;
+      EXPECT_TRUE(memories.inputs_kept());
     }
   }
+  ++turn;
 }
 
 class EveryRow : public testing::TestWithParam<ScheduleFamily> {};
 
 TEST_P(EveryRow, GivesTheBitsOfExecute) {
+  int turn = 0;
   for (const Schedule& schedule : GetParam().schedules()) {
     SCOPED_TRACE(schedule.ranks());
-    expect_rows_give_the_bits_of_execute(schedule);
+    expect_rows_give_the_bits_of_execute(schedule, turn);
   }
 }
 

@@ -63,27 +63,32 @@ std::int64_t offset_of(ElementPlacement placement, std::int64_t index, int eleme
   return 0;
 }
 
-/// One array placed at an offset from a cache line between guard bytes.
+/// One array placed at an offset from a cache line between guard bytes, made anew for each call.
 class Stream {
  public:
-  Stream(std::int64_t offset, std::int64_t bytes)
-      : storage_(static_cast<std::size_t>(bytes + 4 * margin), guard), bytes_(bytes) {
+  /// Guards are whole again, also where the array was before.
+  void place(std::int64_t offset, std::int64_t bytes) {
+    std::fill_n(storage_.begin() + begin_, bytes_, guard);
+    storage_.resize(std::max(storage_.size(), static_cast<std::size_t>(bytes + 4 * margin)), guard);
     const auto address = reinterpret_cast<std::uintptr_t>(storage_.data());
     begin_ = margin + static_cast<std::int64_t>((margin - address % margin) % margin) + offset;
+    bytes_ = bytes;
   }
 
   std::byte* data() { return storage_.data() + begin_; }
   void fill(const std::byte* from) { std::copy_n(from, bytes_, data()); }
+  /// Of the cache line before the array and the one behind it.
   bool guards_intact() const {
+    const auto begin = storage_.begin() + begin_;
     const auto intact = [](std::byte b) { return b == guard; };
-    return std::all_of(storage_.begin(), storage_.begin() + begin_, intact) &&
-           std::all_of(storage_.begin() + begin_ + bytes_, storage_.end(), intact);
+    return std::all_of(begin - margin, begin, intact) &&
+           std::all_of(begin + bytes_, begin + bytes_ + margin, intact);
   }
 
  private:
   std::vector<std::byte> storage_;
-  std::int64_t bytes_;
-  std::int64_t begin_;
+  std::int64_t bytes_ = 0;
+  std::int64_t begin_ = 0;
 };
 
 /// One shape of a call. Destinations are `apart` from sources, or the same arrays, last first.
@@ -111,16 +116,16 @@ std::vector<KernelShape> shapes_for(int sources) {
 /// Whether every destination of one call holds `expected` and nothing around it changed.
 testing::AssertionResult reduces_to(const std::vector<std::byte>& expected, DataType type,
                                     Reduction reduction, const Bytes2D& inputs, int destinations,
-                                    const KernelShape& shape, Stores stores) {
+                                    const KernelShape& shape, Stores stores,
+                                    std::vector<Stream>& streams) {
   const std::int64_t bytes = shape.count * size_of(type);
-  std::vector<Stream> streams;
   std::vector<const std::byte*> from;
   std::vector<std::byte*> to;
   const int sources = static_cast<int>(inputs.size());
   const int total = sources + destinations;
-  streams.reserve(static_cast<std::size_t>(total));
+  streams.resize(std::max(streams.size(), static_cast<std::size_t>(total)));
   for (int i = 0; i < total; ++i) {
-    streams.emplace_back(offset_of(shape.placement, i, size_of(type)), bytes);
+    streams[i].place(offset_of(shape.placement, i, size_of(type)), bytes);
   }
   for (int s = 0; s < sources; ++s) {
     streams[s].fill(inputs[s].data());
@@ -145,15 +150,16 @@ testing::AssertionResult reduces_to(const std::vector<std::byte>& expected, Data
 }
 
 /// Plays every shape of one (type, operator, sources, destinations) on every instruction set.
-void check_shapes(DataType type, Reduction reduction, const Bytes2D& inputs, int destinations) {
+void check_shapes(DataType type, Reduction reduction, const Bytes2D& inputs, int destinations,
+                  const std::vector<std::byte>& expected, std::vector<Stream>& streams) {
   const std::vector<KernelShape> shapes =
       shapes_for(static_cast<int>(inputs.size()) + destinations);
-  const auto expected = expected_fold(type, reduction, inputs, 4200);
   for (std::string_view isa : usable_kernel_isas()) {
     set_kernel_isa(isa);
     for (const KernelShape& shape : shapes) {
       for (Stores stores : {Stores::cached, Stores::streaming}) {
-        ASSERT_TRUE(reduces_to(expected, type, reduction, inputs, destinations, shape, stores))
+        ASSERT_TRUE(
+            reduces_to(expected, type, reduction, inputs, destinations, shape, stores, streams))
             << isa << " " << to_string(type) << " " << to_string(reduction.op) << " sources "
             << inputs.size() << " destinations " << destinations << " count " << shape.count
             << " placement " << static_cast<int>(shape.placement) << " in place " << shape.in_place
@@ -170,6 +176,7 @@ class Kernels : public testing::TestWithParam<DataType> {
 
 TEST_P(Kernels, EqualAScalarFoldForEveryShapeAndInstructionSet) {
   const DataType type = GetParam();
+  std::vector<Stream> streams;
   for (int sources : {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 35}) {
     Bytes2D inputs;
     for (int s = 0; s < sources; ++s) {
@@ -177,8 +184,9 @@ TEST_P(Kernels, EqualAScalarFoldForEveryShapeAndInstructionSet) {
     }
     for (ReduceOp op : all_reduce_ops()) {
       const Reduction reduction{op, op == ReduceOp::avg ? sources : 1};
+      const auto expected = expected_fold(type, reduction, inputs, 4200);
       for (int destinations : {1, 2, 3, 4, 9, 17}) {
-        check_shapes(type, reduction, inputs, destinations);
+        check_shapes(type, reduction, inputs, destinations, expected, streams);
         if (HasFatalFailure()) return;
       }
     }
@@ -304,12 +312,13 @@ TEST(Kernels, IntegersWrap) {
 
 TEST(Copy, CopiesEveryByteAndNoMoreForEveryAlignment) {
   const std::vector<std::byte> input = random_elements(DataType::u8, 5000, 3);
+  Stream to;
   for (std::string_view isa : usable_kernel_isas()) {
     set_kernel_isa(isa);
     for (std::int64_t bytes : {0, 1, 63, 64, 65, 127, 128, 500, 4096, 4999}) {
       for (std::int64_t offset : {0, 1, 16, 63}) {
         for (Stores stores : {Stores::cached, Stores::streaming}) {
-          Stream to(offset, bytes);
+          to.place(offset, bytes);
           copy(to.data(), input.data() + 1, bytes, stores);
           EXPECT_TRUE(std::equal(to.data(), to.data() + bytes, input.begin() + 1));
           EXPECT_TRUE(to.guards_intact());

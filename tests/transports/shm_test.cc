@@ -40,23 +40,31 @@ std::vector<float> exact_sum(const FloatBuffers& inputs) {
   return sum;
 }
 
-FloatBuffers play_shared(const Schedule& schedule, FloatBuffers inputs, ReduceOp op, bool in_place,
-                         int times = 2) {
-  const FloatBuffers original = inputs;
-  FloatBuffers outputs = inputs;
+/// What one rank has after playing twice; replays start from the input again, and the barriers keep
+/// peers from reading half of that.
+std::vector<float> play_twice(Communicator& communicator, const std::vector<float>& input,
+                              ReduceOp op, bool in_place) {
+  std::vector<float> in = input;
+  std::vector<float> out = input;
+  for (int i = 0; i < 2; ++i) {
+    communicator.barrier();
+    if (in_place) out = input;
+    communicator.barrier();
+    communicator.all_reduce(float_region(in_place ? out : in), float_region(out), op);
+  }
+  communicator.barrier();
+  EXPECT_EQ(in, input) << "an out-of-place input was written";
+  return out;
+}
+
+FloatBuffers play_shared(const Schedule& schedule, const FloatBuffers& inputs, ReduceOp op,
+                         bool in_place) {
+  FloatBuffers outputs(inputs.size());
   on_thread_ranks(schedule.ranks(), [&](std::unique_ptr<Endpoint> endpoint) {
     const auto r = static_cast<std::size_t>(endpoint->rank());
-    const Region in = float_region(in_place ? outputs[r] : inputs[r]);
     const auto communicator = make_schedule_communicator(schedule, std::move(endpoint), "test");
-    for (int i = 0; i < times; ++i) {
-      // Replays start from the inputs again; the barrier keeps peers from reading half of that.
-      communicator->barrier();
-      if (in_place) outputs[r] = original[r];
-      communicator->barrier();
-      communicator->all_reduce(in, float_region(outputs[r]), op);
-    }
+    outputs[r] = play_twice(*communicator, inputs[r], op, in_place);
   });
-  EXPECT_EQ(in_place ? original : inputs, original) << "an out-of-place input was written";
   return outputs;
 }
 
@@ -87,17 +95,22 @@ class EveryAlgorithm : public testing::TestWithParam<RegistryCase> {};
 
 TEST_P(EveryAlgorithm, SumsExactlyForAllCountsInAndOutOfPlace) {
   const Schedule schedule = make_schedule(GetParam().spec, GetParam().ranks);
+  std::vector<FloatBuffers> inputs;
+  std::vector<std::vector<float>> expected;
   for (const std::int64_t count : {0, 1, 3, 17, 64, 1000, 40000}) {
-    const FloatBuffers inputs = integer_inputs(schedule.ranks(), count);
-    const std::vector<float> expected = exact_sum(inputs);
-    for (const bool in_place : {true, false}) {
-      const FloatBuffers outputs = play_shared(schedule, inputs, ReduceOp::sum, in_place);
-      for (std::size_t r = 0; r < outputs.size(); ++r) {
-        ASSERT_EQ(outputs[r], expected)
-            << "rank " << r << ", count " << count << ", in place " << in_place;
+    inputs.push_back(integer_inputs(schedule.ranks(), count));
+    expected.push_back(exact_sum(inputs.back()));
+  }
+  on_thread_ranks(schedule.ranks(), [&](std::unique_ptr<Endpoint> endpoint) {
+    const auto r = static_cast<std::size_t>(endpoint->rank());
+    const auto communicator = make_schedule_communicator(schedule, std::move(endpoint), "test");
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      for (const bool in_place : {true, false}) {
+        EXPECT_EQ(play_twice(*communicator, inputs[i][r], ReduceOp::sum, in_place), expected[i])
+            << "rank " << r << ", count " << expected[i].size() << ", in place " << in_place;
       }
     }
-  }
+  });
 }
 
 TEST_P(EveryAlgorithm, GivesAllRanksTheSameBitsForInexactSumsAndAverages) {
