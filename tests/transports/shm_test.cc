@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cctype>
+#include <cmath>
 #include <cstring>
 #include <random>
 #include <vector>
@@ -131,11 +132,13 @@ TEST_P(EveryAlgorithm, GivesAllRanksTheSameBitsForInexactSumsAndAverages) {
           << "not reproducible, or different out of place";
     }
     const double scale = op == ReduceOp::avg ? 1.0 / schedule.ranks() : 1.0;
+    double furthest = 0;
     for (std::size_t i = 0; i < 5000; ++i) {
       double exact = 0;
       for (const auto& input : inputs) exact += input[i];
-      ASSERT_NEAR(outputs[0][i], exact * scale, 1e-4);
+      furthest = std::fmax(furthest, std::abs(outputs[0][i] - exact * scale));
     }
+    ASSERT_LT(furthest, 1e-4);
   }
 }
 

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,39 +26,42 @@ inline std::uint16_t half_bits(double value) {
 }
 
 /// The bytes of `count` elements whose i-th is value(i), converted to `type`.
-inline std::vector<std::byte> elements_of(DataType type, std::int64_t count,
-                                          const std::function<double(std::int64_t)>& value) {
+template <class Value>
+std::vector<std::byte> elements_of(DataType type, std::int64_t count, const Value& value) {
   const auto width = static_cast<std::size_t>(size_of(type));
   std::vector<std::byte> bytes(width * static_cast<std::size_t>(count));
-  const auto put = [&](std::int64_t i, auto element) {
-    std::memcpy(bytes.data() + width * static_cast<std::size_t>(i), &element, sizeof(element));
-  };
-  for (std::int64_t i = 0; i < count; ++i) {
-    const double v = value(i);
-    switch (type) {
-      case DataType::f16:
-        put(i, half_bits(v));
-        break;
-      case DataType::bf16:
-        put(i,
-            static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(static_cast<float>(v)) >> 16));
-        break;
-      case DataType::f32:
-        put(i, static_cast<float>(v));
-        break;
-      case DataType::f64:
-        put(i, v);
-        break;
-      case DataType::i32:
-        put(i, static_cast<std::int32_t>(v));
-        break;
-      case DataType::i64:
-        put(i, static_cast<std::int64_t>(v));
-        break;
-      case DataType::u8:
-        put(i, static_cast<std::uint8_t>(v));
-        break;
+  const auto fill = [&](const auto& converted) {
+    std::byte* to = bytes.data();
+    for (std::int64_t i = 0; i < count; ++i, to += width) {
+      const auto element = converted(value(i));
+      std::memcpy(to, &element, sizeof element);
     }
+  };
+  switch (type) {
+    case DataType::f16:
+      fill([](double v) { return half_bits(v); });
+      break;
+    case DataType::bf16:
+      fill([](double v) {
+        return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(static_cast<float>(v)) >>
+                                          16);
+      });
+      break;
+    case DataType::f32:
+      fill([](double v) { return static_cast<float>(v); });
+      break;
+    case DataType::f64:
+      fill([](double v) { return v; });
+      break;
+    case DataType::i32:
+      fill([](double v) { return static_cast<std::int32_t>(v); });
+      break;
+    case DataType::i64:
+      fill([](double v) { return static_cast<std::int64_t>(v); });
+      break;
+    case DataType::u8:
+      fill([](double v) { return static_cast<std::uint8_t>(v); });
+      break;
   }
   return bytes;
 }
@@ -69,58 +72,55 @@ inline double contribution(Rank rank, std::int64_t i) {
   return static_cast<double>((i + 2 * rank) % 3 + 1);
 }
 
-inline double expected(ReduceOp op, int ranks, std::int64_t i) {
-  double result = contribution(0, i);
-  for (Rank r = 1; r < ranks; ++r) {
-    const double next = contribution(r, i);
-    switch (op) {
-      case ReduceOp::sum:
-      case ReduceOp::avg:
-        result += next;
-        break;
-      case ReduceOp::prod:
-        result *= next;
-        break;
-      case ReduceOp::min:
-        result = std::min(result, next);
-        break;
-      case ReduceOp::max:
-        result = std::max(result, next);
-        break;
+/// What a reduction gives at `i`, which has a period of three; for averages, of equal
+/// contributions.
+class Reduced {
+ public:
+  Reduced(ReduceOp op, int ranks) {
+    for (std::int64_t i = 0; i < 3; ++i) {
+      double& result = values_[static_cast<std::size_t>(i)] = contribution(0, i);
+      for (Rank r = 1; r < ranks; ++r) result = combined(op, result, contribution(r, i));
     }
   }
-  return result;
-}
+  double operator()(std::int64_t i) const { return values_[static_cast<std::size_t>(i % 3)]; }
+
+ private:
+  static double combined(ReduceOp op, double a, double b) {
+    switch (op) {
+      case ReduceOp::sum:
+        return a + b;
+      case ReduceOp::prod:
+        return a * b;
+      case ReduceOp::min:
+        return std::min(a, b);
+      case ReduceOp::max:
+        return std::max(a, b);
+      case ReduceOp::avg:
+        break;
+    }
+    return a;
+  }
+
+  std::array<double, 3> values_{};
+};
 
 /// Empty, or how an all-reduce of these elements differs from plain arithmetic. For averages every
 /// rank contributes the same, so that they are whole.
 inline std::string all_reduce_error(Communicator& communicator, DataType type, ReduceOp op,
                                     std::int64_t count, bool in_place) {
-  const int n = communicator.ranks();
-  const auto mine = [&](std::int64_t i) {
-    return op == ReduceOp::avg ? contribution(0, i) : contribution(communicator.rank(), i);
-  };
-  const auto right = [&](std::int64_t i) {
-    return op == ReduceOp::avg ? contribution(0, i) : expected(op, n, i);
-  };
-  const std::vector<std::byte> input = elements_of(type, count, mine);
+  const Rank giver = op == ReduceOp::avg ? 0 : communicator.rank();
+  const std::vector<std::byte> input =
+      elements_of(type, count, [&](std::int64_t i) { return contribution(giver, i); });
   std::vector<std::byte> in = input;
   std::vector<std::byte> out(in.size(), std::byte{0xee});
   std::vector<std::byte>& result = in_place ? in : out;
   communicator.all_reduce({in.data(), count, type}, {result.data(), count, type}, op);
   const std::string what = std::string(to_string(op)) + " of " + std::to_string(count) + " " +
                            std::string(to_string(type)) + (in_place ? " in place" : "");
+  const Reduced right(op, communicator.ranks());
   if (result != elements_of(type, count, right)) return what + " is wrong";
   if (!in_place && in != input) return what + " changed its input";
   return "";
-}
-
-/// The rank whose contribution a rank has at `i` where a collective copies.
-inline Rank owner_of(const Collective& collective, int ranks, std::int64_t count, std::int64_t i) {
-  Rank owner = collective.root;
-  if (collective.kind != CollectiveKind::all_gather) return owner;
-  while (share_start(owner + 1, ranks, count) <= i) ++owner;
-  return owner;
 }
 
 /// As all_reduce_error(), for any collective of a vector of so many elements.
@@ -129,10 +129,15 @@ inline std::string collective_error(Communicator& communicator, const Collective
   const int n = communicator.ranks();
   const Elements before = elements_before(collective, communicator.rank(), n, count);
   const Elements after = elements_after(collective, communicator.rank(), n, count);
-  const auto right = [&](std::int64_t i) {
+  const Reduced reduced(op, n);
+  Rank owner = collective.root;
+  const auto right = [&](std::int64_t i) {  // in order
     const std::int64_t at = after.first + i;
-    if (!adds(collective.kind)) return contribution(owner_of(collective, n, count, at), at);
-    return op == ReduceOp::avg ? contribution(0, at) : expected(op, n, at);
+    if (adds(collective.kind)) return reduced(at);
+    if (collective.kind == CollectiveKind::all_gather) {
+      while (share_start(owner + 1, n, count) <= at) ++owner;
+    }
+    return contribution(owner, at);
   };
   const bool same = adds(collective.kind) && op == ReduceOp::avg;
   const std::vector<std::byte> input = elements_of(
