@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <optional>
@@ -240,14 +241,27 @@ bool changes_anything(const TuningResult& result) {
                      [](const TunedPoint& point) { return point.changes; });
 }
 
+/// What the user has set holds in every world that is started: the library's own choice would be
+/// what older rules say.
+void require_no_rules(const LibraryTuning& tuning) {
+  for (const auto& [name, value] : tuning.variables("")) {
+    require(std::getenv(name.c_str()) == nullptr,
+            fmt::format("{} is set, so {} would play its rules as its own choice; unset it", name,
+                        tuning.library));
+  }
+}
+
 void save_rules(const TuningResult& result, const LibraryTuning& tuning, const std::string& file) {
   write_rules(result, tuning, file);
   if (!changes_anything(result)) {
     std::cout << "# rules written, which leave everything to the library\n";
     return;
   }
-  std::cout << "# rules written; they are loaded by";
-  for (const auto& [name, value] : tuning.variables(file)) {
+  std::cout
+      << "# rules written; other sizes and numbers of ranks are left to the library; they are "
+         "loaded by";
+  const std::string path = std::filesystem::absolute(file).lexically_normal();
+  for (const auto& [name, value] : tuning.variables(path)) {
     std::cout << fmt::format(" {}={}", name, value);
   }
   std::cout << '\n';
@@ -317,6 +331,7 @@ int tune(const Settings& settings) {
   LibraryTuning tuning;
   const Backend& backend = backend_of_library(settings.text("library"), tuning);
   require_usable(backend);
+  require_no_rules(tuning);
   const TuningPlan plan = plan_of(settings, tuning);
   require_writable(settings, {"output"});  // before the time is spent
   watch_stop_signals();

@@ -93,6 +93,26 @@ TunedPoint tuned_point(const TuningPlan& plan, const Race& race, const RacePoint
   return point;
 }
 
+// The next rule of a scale, up to `to`; the last one goes on if it has the same algorithm.
+void add_rule(ScaleRules& scale, Bytes to, const std::string& algorithm) {
+  if (!scale.rules.empty() && scale.rules.back().algorithm == algorithm) {
+    scale.rules.back().to = to;
+    return;
+  }
+  const std::int64_t from = scale.rules.empty() ? 0 : scale.rules.back().to.count + 1;
+  scale.rules.push_back({{from}, to, algorithm, ""});
+}
+
+// A scale's rules hold up to the next scale: numbers between the last one and `workers`, which were
+// not measured, get one of the own choice.
+void leave_up_to(SelectionTable& table, int workers, const std::string& own) {
+  const int next = table.scales.empty() ? 1 : table.scales.back().workers + 1;
+  if (next < workers) {
+    table.scales.push_back(
+        {.workers = next, .nodes = 1, .rules = {{{0}, no_end, own, ""}}, .warnings = {}});
+  }
+}
+
 }  // namespace
 
 Race race_of(const TuningPlan& plan) {
@@ -152,30 +172,30 @@ SelectionTable rules_of(const TuningResult& result, const std::string& machine) 
   SelectionTable table;
   table.policy = "measured by tune";
   table.machine = machine;
+  table.last = no_end;  // each scale has rules for all sizes
   for (const TunedPoint& point : result.points) {
-    if (table.scales.empty() || table.scales.back().workers != point.best.workers) {
+    const std::string& own = point.own.algorithm;
+    const Bytes bytes = point.own.bytes;
+    const bool is_first = table.scales.empty() || table.scales.back().workers != point.own.workers;
+    if (is_first) {
+      if (!table.scales.empty()) add_rule(table.scales.back(), no_end, own);
+      leave_up_to(table, point.own.workers, own);
       table.scales.push_back(
-          {.workers = point.best.workers, .nodes = 1, .rules = {}, .warnings = {}});
+          {.workers = point.own.workers, .nodes = 1, .rules = {}, .warnings = {}});
+      add_rule(table.scales.back(), {bytes.count - 1}, own);
     }
-    std::vector<SizeRule>& rules = table.scales.back().rules;
-    const std::string& algorithm = point.changes ? point.best.algorithm : point.own.algorithm;
-    table.last = std::max(table.last, point.best.bytes);
-    if (rules.empty()) {
-      table.first = point.best.bytes;
-      rules.push_back({{0}, point.best.bytes, algorithm, ""});
-      continue;
+    ScaleRules& scale = table.scales.back();
+    const std::string& algorithm = point.changes ? point.best.algorithm : own;
+    if (!is_first && scale.rules.back().algorithm != algorithm) {
+      const double between = std::sqrt(static_cast<double>(scale.rules.back().to.count)) *
+                             std::sqrt(static_cast<double>(bytes.count));
+      scale.rules.back().to = {static_cast<std::int64_t>(between)};
     }
-    SizeRule& before = rules.back();
-    const double between = std::sqrt(static_cast<double>(before.to.count)) *
-                           std::sqrt(static_cast<double>(point.best.bytes.count));
-    if (before.algorithm != algorithm) {
-      before.to = {static_cast<std::int64_t>(between)};
-      rules.push_back({{before.to.count + 1}, point.best.bytes, algorithm, ""});
-    } else {
-      before.to = point.best.bytes;
-    }
+    add_rule(scale, bytes, algorithm);
   }
-  for (ScaleRules& scale : table.scales) scale.rules.back().to = no_end;
+  const std::string& own = result.points.front().own.algorithm;
+  add_rule(table.scales.back(), no_end, own);
+  leave_up_to(table, std::numeric_limits<int>::max(), own);
   return table;
 }
 

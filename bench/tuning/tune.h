@@ -66,7 +66,8 @@ bool choose_again(const TuningPlan& plan, const Race& race, TuningResult& result
 /// interval: the gain is above the low end with 95 %.
 Shift gain_of(const Race& race, std::size_t own, std::size_t best);
 
-/// The choices as rules: each holds from the geometric mean of its size and the one below.
+/// The choices as rules: each holds from the geometric mean of its size and the one below. Sizes
+/// outside of those measured and other numbers of ranks are left to the library. Requires a point.
 SelectionTable rules_of(const TuningResult& result, const std::string& machine);
 
 }  // namespace collbench

@@ -50,7 +50,7 @@ TEST_F(TuneTest, RulesForTheMpiAtHandAreFoundAndProven) {
       {"--library", "openmpi", "-W", "2", "-b", "1K", "-e", "4K", "--budget", "4s", "-o", "rules"});
   EXPECT_EQ(tuned.code, 0) << tuned.err;
   EXPECT_THAT(tuned.out, HasSubstr(" candidates at 2 points"));
-  EXPECT_THAT(tuned.out, AnyOf(HasSubstr("coll_tuned_dynamic_rules_filename=rules"),
+  EXPECT_THAT(tuned.out, AnyOf(HasSubstr("dynamic_rules_filename=" + folder_.path() + "/rules"),
                                HasSubstr("which leave everything to the library")));
   EXPECT_THAT(folder_.read("rules"), Not(HasSubstr("NaN")));
 }
@@ -71,6 +71,10 @@ TEST_F(TuneTest, WhatCannotBeTunedOrWrittenIsRefusedBeforeTheBudgetIsSpent) {
   if (short_one.code == 4) GTEST_SKIP() << "no Open MPI";
   EXPECT_THAT(short_one.out, Not(HasSubstr("nothing more would pay")));
   EXPECT_THAT(short_one.out, HasSubstr("rules written, which leave everything to the library"));
+  const CommandOutcome ruled =
+      invoke(folder_, {"tune", "-W", "2"}, {{"OMPI_MCA_coll_tuned_use_dynamic_rules", "1"}});
+  EXPECT_EQ(ruled.code, 2);
+  EXPECT_THAT(ruled.err, HasSubstr("OMPI_MCA_coll_tuned_use_dynamic_rules is set, so openmpi"));
   const CommandOutcome small = tune({"-b", "3"});
   EXPECT_EQ(small.code, 2);
   EXPECT_THAT(small.err, HasSubstr("less than one f32"));
