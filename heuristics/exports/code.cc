@@ -22,10 +22,11 @@ constexpr const char* lookup = R"(
 /// workers that is listed; the first if there is none.
 constexpr Choice choose(int workers, std::uint64_t bytes) {
   const Rule* found = &rules[0];
-  int best = rules[0].workers;
+  int best = 0;
   for (const Rule& rule : rules) {
     if (rule.workers <= workers && rule.workers > best) best = rule.workers;
   }
+  if (best == 0) best = rules[0].workers;
   for (const Rule& rule : rules) {
     if (rule.workers == best && rule.from <= bytes) found = &rule;
   }

@@ -141,7 +141,9 @@ TEST(ExportTest, TheHeaderCompilesAndLooksUp) {
   const auto folder =
       std::filesystem::temp_directory_path() / ("collbench-export-" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
-  std::ofstream(folder / "rules.h") << export_cpp(mpi_table());
+  SelectionTable table = mpi_table();
+  table.scales.push_back({4, 1, {{0_B, no_end, "tree", ""}}, {}});
+  std::ofstream(folder / "rules.h") << export_cpp(table);
   std::ofstream(folder / "main.cc") << R"(#include "rules.h"
 #include <string_view>
 using collbench_rules::choose;
@@ -154,6 +156,7 @@ static_assert(name(8, 4096) == "halving-doubling");
 static_assert(name(12, 1u << 30) == "ring");
 static_assert(name(64, 5) == "reduce-broadcast");
 static_assert(name(2, 5) == "recursive-doubling");
+static_assert(name(4, 5) == "tree");  // listed last
 int main() {}
 )";
   const std::string command = std::string(COLLBENCH_CXX) +
