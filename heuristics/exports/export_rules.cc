@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 
 #include <fmt/format.h>
@@ -54,13 +55,16 @@ std::optional<NcclAlgorithm> nccl_kernel(const std::string& algorithm) {
                                     rule.algorithm, scale.workers, rule.from.count, why));
 }
 
-/// Calls `take` with every rule of a table without gaps, and with what `find` has for its
-/// algorithm.
+/// Calls `take` with every rule of a table without gaps, as far as it is of sizes that were asked,
+/// and with what `find` has for its algorithm.
 template <typename Find, typename Take>
 void for_each_rule(const SelectionTable& table, Find find, std::string_view lacking, Take take) {
   for (const ScaleRules& scale : table.scales) {
     check_rules(scale);
-    for (const SizeRule& rule : scale.rules) {
+    for (SizeRule rule : scale.rules) {
+      rule.from = std::max(rule.from, table.first);
+      rule.to = std::min(rule.to, table.last);
+      if (rule.to < rule.from) continue;
       if (rule.library != table.scales.front().rules.front().library) {
         refuse(scale, rule, "it is of " + rule.library + ", and the first rule of another library");
       }
@@ -112,6 +116,12 @@ std::string export_nccl_tuner(const SelectionTable& table) {
   return text;
 }
 
+std::string ompi_line(Bytes from, OmpiRule rule) {
+  return fmt::format("{} {} 0 {} # {}\n", from.count, rule.number, rule.segment,
+                     rule.number == 0 ? "as the library chooses"
+                                      : to_string(static_cast<OmpiAlgorithm>(rule.number)));
+}
+
 // Numbers separated by blanks, '#' to the end of a line is a comment. Collectives, then for each
 // its number (2 is all-reduce), how many numbers of ranks, and for each of those the ranks, how
 // many sizes, and for each size: bytes from which on, algorithm, topology or fan-out, segment size.
@@ -122,21 +132,21 @@ std::string export_ompi(const SelectionTable& table) {
       "--mca coll_tuned_dynamic_rules_filename THIS_FILE\n"
       "1 # collective\n2 # all-reduce\n{} # numbers of ranks\n",
       table.policy, table.machine, table.scales.size());
-  int before = 0;
-  for_each_rule(table, ompi_rule_of, "Open MPI has no all-reduce like it",
-                [&](const ScaleRules& scale, const SizeRule& rule, OmpiRule theirs) {
-                  if (&rule == &scale.rules.front()) {
-                    require(scale.workers > before,
-                            "ompi: numbers of workers must ascend, and be given once");
-                    before = scale.workers;
-                    text +=
-                        fmt::format("{} # ranks\n{} # sizes\n", scale.workers, scale.rules.size());
-                  }
-                  text += fmt::format(
-                      "{} {} 0 {} # {}\n", rule.from.count, theirs.number, theirs.segment,
-                      theirs.number == 0 ? "as the library chooses"
-                                         : to_string(static_cast<OmpiAlgorithm>(theirs.number)));
-                });
+  std::map<int, std::vector<std::string>> sizes;  // by ranks
+  const auto take = [&](const ScaleRules& scale, const SizeRule& rule, OmpiRule theirs) {
+    require(sizes.empty() || scale.workers >= sizes.rbegin()->first,
+            "ompi: numbers of workers must ascend, and be given once");
+    std::vector<std::string>& lines = sizes[scale.workers];
+    if (lines.empty() && rule.from.count > 0) lines.push_back(ompi_line({0}, {}));
+    lines.push_back(ompi_line(rule.from, theirs));
+  };
+  for_each_rule(table, ompi_rule_of, "Open MPI has no all-reduce like it", take);
+  require(sizes.size() == table.scales.size(),
+          "ompi: numbers of workers must ascend, and be given once");
+  for (auto& [ranks, lines] : sizes) {
+    if (table.last != no_end) lines.push_back(ompi_line({table.last.count + 1}, {}));
+    text += fmt::format("{} # ranks\n{} # sizes\n{}", ranks, lines.size(), fmt::join(lines, ""));
+  }
   return text;
 }
 

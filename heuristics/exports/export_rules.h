@@ -3,7 +3,9 @@
 // Each form knows fewer algorithms than we do. RuleFormat::offered says which, so that a policy
 // can choose among them; a rule that names another is refused, never replaced. RCCL's all-pairs
 // kernels have no name in NCCL's files: their sizes are left out, and the library takes them by
-// itself. All forms state policy, machine and type in a comment where they can hold one.
+// itself. Sizes outside of those asked get no rule either, so that the library chooses; JSON and
+// the header, which are not for a library, say which were asked. All forms state policy, machine
+// and type in a comment where they can hold one.
 #pragma once
 
 #include <span>

@@ -174,7 +174,7 @@ TEST_F(SelectTest, GraphsOfCollNetCountWhereTheMachinesSwitchesAdd) {
 TEST_F(SelectTest, ExportsHoldRulesForEveryNumberOfWorkers) {
   const std::string text =
       out({"-t", "cluster:2xdgx-h100", "-W", "8,16", "-p", "nccl", "--export", "nccl-tuner"});
-  EXPECT_THAT(text, HasSubstr("allreduce,0,"));
+  EXPECT_THAT(text, HasSubstr("allreduce,1024,"));
   EXPECT_THAT(text, HasSubstr(",-1,1,8,-1,-1\n"));
   EXPECT_THAT(text, HasSubstr(",-1,2,16,-1,-1\n"));
 }
@@ -185,16 +185,17 @@ TEST_F(SelectTest, ExportsLeaveRcclItsAllPairsAndOpenMpiItsSegmentedRing) {
         run({"-t", "mi300x", "-W", "8", "-p", policy, "--export", "nccl-tuner"});
     EXPECT_EQ(rccl.code, 0) << rccl.err;
     EXPECT_EQ(rccl.err, "");
-    EXPECT_THAT(rccl.out, HasSubstr("# from 0 bytes, 8 ranks: no rule; RCCL takes all-pairs"));
-    EXPECT_THAT(rccl.out, testing::Not(HasSubstr("allreduce,0,")));
-    EXPECT_THAT(rccl.out, HasSubstr(",18446744073709551615,"));
+    EXPECT_THAT(rccl.out, HasSubstr("# from 1024 bytes, 8 ranks: no rule; RCCL takes all-pairs"));
+    EXPECT_THAT(rccl.out, testing::Not(HasSubstr("allreduce,1024,")));
+    EXPECT_THAT(rccl.out, HasSubstr(",1073741824,"));
   }
   const CommandOutcome ompi =
       run({"-t", "ethernet-10g", "-W", "2,128", "-p", "ompi", "--export", "ompi", "-b", "4"});
   EXPECT_EQ(ompi.code, 0) << ompi.err;
   EXPECT_EQ(ompi.err, "");
   EXPECT_THAT(ompi.out, HasSubstr(" 5 0 0 # segmented ring\n"));
-  EXPECT_THAT(ompi.out, HasSubstr("128 # ranks\n3 # sizes\n0 2 0 0 # nonoverlapping\n"));
+  EXPECT_THAT(ompi.out, HasSubstr("128 # ranks\n5 # sizes\n0 0 0 0 # as the library chooses\n"
+                                  "4 2 0 0 # nonoverlapping\n"));
 }
 
 TEST_F(SelectTest, ChoosesForAnElementOrMore) {
@@ -220,7 +221,7 @@ TEST_F(SelectTest, WhatIsMissingOrWrongIsSaid) {
   EXPECT_THAT(refused({"-t", "ethernet-100g", "--format", "xml"}), HasSubstr("'xml'"));
   const CommandOutcome ucc =
       run({"-t", "ethernet-100g", "-W", "8", "--available", "ring", "--export", "ucc"});
-  EXPECT_EQ(ucc.out, "allreduce:0-inf:[8-8]:inf:@ring\n");
+  EXPECT_EQ(ucc.out, "allreduce:1024-1073741825:[8-8]:inf:@ring\n");
   EXPECT_THAT(ucc.err, HasSubstr("rules of ring need UCC 1.8 or later"));
   EXPECT_THAT(refused({"-t", "ethernet-100g", "--devices", "gpu"}),
               HasSubstr("Did you mean 'gpus'?"));

@@ -31,8 +31,7 @@ SelectionTable table_of(std::vector<SizeRule> rules) {
   SelectionTable table;
   table.policy = "model";
   table.machine = "two \"nodes\"";
-  table.first = 1_KiB;
-  table.last = 1_GiB;
+  table.last = no_end;
   table.scales.push_back({8, 2, std::move(rules), {}});
   return table;
 }
@@ -79,6 +78,22 @@ TEST(ExportTest, NcclTunerLinesAreReadBackAndLeaveChannelsToNccl) {
   EXPECT_EQ(to_string(rules[0]), "allreduce,0,65535,tree,ll,-1,2,8,-1,-1");
   EXPECT_EQ(to_string(rules[1]),
             "allreduce,65536,18446744073709551615,nvls_tree,simple,-1,2,8,-1,-1");
+}
+
+TEST(ExportTest, SizesThatWereNotAskedAreLeftToTheLibrary) {
+  SelectionTable table = table_of({{0_B, 4095_B, "ring", "LL"}, {4096_B, no_end, "tree", "LL"}});
+  table.first = 1_KiB;
+  table.last = 1_MiB;
+  const auto written = [&](const char* form) { return find_rule_format(form).write(table); };
+  EXPECT_THAT(written("ompi"), HasSubstr("4 # sizes\n0 0 0 0 # as the library chooses\n1024 4 0 0 "
+                                         "# ring\n4096 2 0 0 # nonoverlapping\n"
+                                         "1048577 0 0 0 # as the library chooses\n"));
+  EXPECT_EQ(written("intel-mpi"), "8:1024-4095@8-8;3:4096-1048576@8-8\n");
+  table.scales.front().rules[1].algorithm = "double-tree";
+  EXPECT_EQ(written("ucc"),
+            "allreduce:1024-4096:[8-8]:inf:@ring#allreduce:4096-1048577:[8-8]:inf:@dbt\n");
+  EXPECT_THAT(written("nccl-tuner"), HasSubstr("\nallreduce,1024,4095,ring,ll,-1,2,8,-1,-1\n"
+                                               "allreduce,4096,1048576,tree,ll,-1,2,8,-1,-1\n"));
 }
 
 TEST(ExportTest, WhatAFormCannotSayIsRefusedByName) {
