@@ -8,11 +8,35 @@
 
 #include "bench/tuning/race.h"
 #include "core/error.h"
+#include "transports/world/backend.h"
 
 namespace collbench {
 namespace {
 
 constexpr double noise_of_tables = 0.03;  // of ln(median)
+
+// Rows compete if they are of one system and library, and do the same.
+MethodKey contest_of(const MeasuredTime& time) {
+  MethodKey key = method_of(time);
+  key.algorithm.clear();
+  key.protocol.clear();
+  return key;
+}
+
+// With what they do, where that is no sum of f32 out of place.
+std::string contest_name(const MethodKey& contest) {
+  std::string name = contest.system + " " + contest.library;
+  if (contest.type != DataType::f32) name += fmt::format(" {}", to_string(contest.type));
+  if (contest.op != ReduceOp::sum) name += fmt::format(" {}", to_string(contest.op));
+  if (contest.in_place) name += " in place";
+  return name;
+}
+
+// Our own tables name a library's choice as its back end: "mpi".
+bool is_own_choice(const std::string& algorithm) {
+  return is_library_default(algorithm) ||
+         (algorithm.find(':') == std::string::npos && black_box(algorithm) != nullptr);
+}
 
 OfflineRace race_one(const std::string& system, const std::vector<MeasuredTime>& times,
                      double share) {
@@ -44,7 +68,7 @@ OfflineRace race_one(const std::string& system, const std::vector<MeasuredTime>&
     outcome.worst_regret = std::max(outcome.worst_regret, lost);
     ++points;
     for (const std::size_t cell : point) {
-      if (!is_library_default(times[cell].algorithm)) continue;
+      if (!is_own_choice(times[cell].algorithm)) continue;
       lost_by_default += regret(cell);
       ++with_default;
       break;
@@ -60,18 +84,18 @@ OfflineRace race_one(const std::string& system, const std::vector<MeasuredTime>&
 std::vector<OfflineRace> race_offline(const std::vector<MeasuredTime>& rows, double share) {
   require(share > 0 && share <= 1,
           fmt::format("the share must be above 0 and at most 100 %, not {} %", 100 * share));
-  std::map<std::string, std::vector<MeasuredTime>> systems;
+  std::map<MethodKey, std::vector<MeasuredTime>> contests;
   for (const MeasuredTime& time : medians_of(rows)) {
     if (time.is_wrong()) continue;
-    systems[time.system + " " + time.library].push_back(time);
+    contests[contest_of(time)].push_back(time);
   }
   std::vector<OfflineRace> races;
-  for (const auto& [system, times] : systems) {
+  for (const auto& [contest, times] : contests) {
     const std::string& first = times.front().algorithm;
     const bool has_choice = std::any_of(times.begin(), times.end(), [&](const MeasuredTime& time) {
       return time.algorithm != first;
     });
-    if (has_choice) races.push_back(race_one(system, times, share));
+    if (has_choice) races.push_back(race_one(contest_name(contest), times, share));
   }
   require(!races.empty(), "no system of the table was measured with two methods to choose from");
   return races;

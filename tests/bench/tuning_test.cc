@@ -347,6 +347,36 @@ TEST(TuneTest, StopsWhenItIsTold) {
   EXPECT_EQ(measured, 3);
 }
 
+// Rows of two types at one point are two contests, and "mpi" is what the library takes by itself.
+TEST(OfflineTest, OnlyRowsThatDoTheSameCompete) {
+  std::vector<MeasuredTime> rows;
+  for (const DataType type : {DataType::f32, DataType::f16}) {
+    for (const char* algorithm : {"mpi", "mpi:ring", "mpi:linear"}) {
+      for (const std::int64_t bytes : {1024, 65536}) {
+        MeasuredTime row;
+        row.system = "host";
+        row.library = "openmpi";
+        row.algorithm = algorithm;
+        row.scale.ranks = 4;
+        row.type = type;
+        row.bytes = {bytes};
+        row.time = Seconds{(type == DataType::f16 ? 1e-6 : 2e-6) *
+                           (std::string(algorithm) == "mpi" ? 1.5 : 1)};
+        rows.push_back(row);
+      }
+    }
+  }
+  const std::vector<OfflineRace> races = race_offline(rows, 1);
+  ASSERT_EQ(races.size(), 2U);
+  EXPECT_EQ(races[0].system, "host openmpi f16");
+  EXPECT_EQ(races[1].system, "host openmpi");
+  for (const OfflineRace& race : races) {
+    EXPECT_EQ(race.cells, 6);
+    ASSERT_TRUE(race.default_regret.has_value());
+    EXPECT_NEAR(*race.default_regret, 0.5, 1e-9);
+  }
+}
+
 TEST(OfflineTest, LooksAtNoMoreThanItsShareOfAMeasuredTable) {
   const std::string file = std::string(COLLBENCH_SOURCE_DIR) + "/tests/bench/tuning/pico.csv";
   const std::vector<MeasuredTime> rows = read_foreign(read_file(file), file).times;
