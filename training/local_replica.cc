@@ -27,7 +27,8 @@ void store(Network& network, TrainingState& state) {
   state.statistics = values_of(network.statistics());
 }
 
-Evaluation evaluate(Network& network, const Dataset& held_out, std::int64_t batch) {
+Evaluation evaluate(Network& network, const Dataset& held_out, std::int64_t batch,
+                    const std::function<void()>& after_batch) {
   Score total;
   const std::int64_t size = held_out.shape.size();
   for (std::int64_t first = 0; first < held_out.size(); first += batch) {
@@ -37,6 +38,7 @@ Evaluation evaluate(Network& network, const Dataset& held_out, std::int64_t batc
          {held_out.labels.data() + first, static_cast<std::size_t>(count)}});
     total.loss += score.loss;
     total.correct += score.correct;
+    after_batch();
   }
   const auto samples = static_cast<double>(held_out.size());
   return {mean_loss(total.loss, held_out.size()), static_cast<double>(total.correct) / samples};

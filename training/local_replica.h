@@ -27,8 +27,10 @@ struct Evaluation {
 };
 
 /// In batches of up to `batch` samples, for which the network was made, with moving statistics.
-/// Requires at least one sample.
-Evaluation evaluate(Network& network, const Dataset& held_out, std::int64_t batch);
+/// Requires at least one sample. Calls `after_batch` behind each.
+Evaluation evaluate(
+    Network& network, const Dataset& held_out, std::int64_t batch,
+    const std::function<void()>& after_batch = [] {});
 
 /// What the summed loss of a replica's samples is multiplied by, of `replicas` that share a step.
 double gradient_scale(const TrainingPlan& plan, const StepSize& size, int replicas);

@@ -24,7 +24,8 @@
 namespace collbench {
 namespace {
 
-constexpr std::chrono::milliseconds between_meetings{200};  // while rank 0 writes a checkpoint
+// While rank 0 writes a checkpoint or evaluates: none of that makes it a lost rank.
+constexpr std::chrono::milliseconds between_meetings{200};
 
 /// The outcome of a step, over all ranks.
 struct StepOutcome {
@@ -59,9 +60,7 @@ class Replica final : private StepCompute {
     report_.parameters = network_.copy_of_parameters();
     report_.buckets = reducer_.buckets();
     average_statistics();
-    if (communicator_.rank() == 0 && held_out.size() > 0) {
-      report_.held_out_accuracy = evaluate(network_, held_out, local_.input().largest()).accuracy;
-    }
+    evaluate_held_out(held_out);
     return std::move(report_);
   }
 
@@ -204,6 +203,28 @@ class Replica final : private StepCompute {
       throw TransportError(
           fmt::format("rank 0 could not save the state after step {}", state_.step));
     }
+  }
+
+  /// On rank 0, which meets the others now and then: they wait until it has.
+  void evaluate_held_out(const Dataset& held_out) {
+    std::vector<std::int64_t> goes_on;
+    const auto meet = [&](std::int64_t own) {
+      goes_on = {own};
+      reducer_.run([&] { all_reduce(communicator_, goes_on, ReduceOp::max); });
+    };
+    if (communicator_.rank() == 0 && held_out.size() > 0) {
+      auto met = std::chrono::steady_clock::now();
+      const auto meet_now_and_then = [&] {
+        if (std::chrono::steady_clock::now() - met < between_meetings) return;
+        meet(1);
+        met = std::chrono::steady_clock::now();
+      };
+      report_.held_out_accuracy =
+          evaluate(network_, held_out, local_.input().largest(), meet_now_and_then).accuracy;
+    }
+    do {
+      meet(0);
+    } while (goes_on[0] != 0);
   }
 
   /// Parameters and what the optimizer remembers, whole on rank 0 at least.

@@ -1,10 +1,12 @@
 #include "training/mirrored.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/training/lone_communicator.h"
 #include "tests/training/small_models.h"
 
 #include "algorithms/registry.h"
@@ -66,6 +68,19 @@ TEST(MirroredTest, AnyNumberOfReplicasTrainsWhatOneDoes) {
       }
     }
   }
+}
+
+// Those who wait for the others' figures behind it would take them for lost.
+TEST(MirroredTest, ReplicasMeetWhileOneEvaluatesForLong) {
+  TrainingPlan plan = mirrored_plan(make_model("resnet20"), DataType::f32);
+  plan.engine = "plain";
+  plan.global_batch = plan.epochs = plan.steps = 1;
+  const auto meetings = [&](std::int64_t held_out) {
+    LoneCommunicator alone;
+    train_replica(plan, data_for(plan.model, 1), data_for(plan.model, held_out), alone, {});
+    return std::ranges::count(alone.calls, 'x');
+  };
+  EXPECT_GT(meetings(80), meetings(1));
 }
 
 TEST(MirroredTest, TheMomentumOfReplicasIsThatOfOne) {
