@@ -58,6 +58,7 @@ class ReplayRank final : private StepCompute {
 
   StepTimes step() {
     if (plan_.sharding != StateSharding::full) fill(whole(gradients_), one_);
+    meet();
     GradientSum& sum = sharded_ ? static_cast<GradientSum&>(*sharded_) : reducer_;
     const StepTimes times = run_step(*this, sum, elements_of(plan_.tensors), plan_.overlap);
     if (!sharded_) require_all(whole(gradients_), sum_, "gradients");
@@ -77,8 +78,8 @@ class ReplayRank final : private StepCompute {
     return times;
   }
 
-  /// No rank reads another's gradients any more.
-  void finish() {
+  /// What is done between steps is in none of them, and a rank that has ended is read by no other.
+  void meet() {
     reducer_.run([this] { communicator_.barrier(); });
   }
 
@@ -196,7 +197,7 @@ ReplicaReport replay_rank(const ReplayPlan& plan, Communicator& communicator) {
   rank.step();  // makes plans, and meets cold caches
   ReplicaReport report;
   for (int i = 0; i < plan.steps; ++i) report.steps.push_back(rank.step());
-  rank.finish();
+  rank.meet();
   return report;
 }
 

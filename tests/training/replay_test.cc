@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/training/lone_communicator.h"
+
 #include "training/gradient_schedule.h"
 #include "training/workloads/workload_profile.h"
 
@@ -42,6 +44,14 @@ TEST(ReplayTest, EveryRankWaitsForItsComputingAndSumsAllGradients) {
       }
     }
   }
+}
+
+// Else what one rank does between steps, to fill and to check, would be communication of the
+// others.
+TEST(ReplayTest, RanksMeetBeforeEachStepAndAfterTheLast) {
+  LoneCommunicator alone;
+  replay_rank(small_plan(), alone);
+  EXPECT_EQ(alone.calls, "msssmsssmsssmsssm") << "one step to warm up, three tensors";
 }
 
 TEST(ReplayTest, ShardedReplaysScatterSumsAndGatherParameters) {
