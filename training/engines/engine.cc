@@ -1,5 +1,8 @@
 #include "training/engines/engine.h"
 
+#include <string_view>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "core/error.h"
@@ -41,6 +44,11 @@ std::span<const ComputeEngine> engines() {
   return rows;
 }
 
+// Engines that a build may lack, and what it lacks then.
+constexpr std::pair<std::string_view, std::string_view> absent_engines[] = {
+    {"onednn", "this build has no oneDNN (Debian: libdnnl-dev)"},
+    {"cudnn", "this build has no CUDA support with cuDNN"}};
+
 const ComputeEngine& find_engine(const std::string& name, DataType type) {
   std::vector<std::string> names{"auto"};
   for (const ComputeEngine& row : engines()) {
@@ -48,6 +56,9 @@ const ComputeEngine& find_engine(const std::string& name, DataType type) {
     names.emplace_back(row.name);
   }
   if (name == "auto") return engines().back();  // which says what it cannot compute in
+  for (const auto& [absent, why] : absent_engines) {
+    if (name == absent) throw Unavailable(fmt::format("engine {}: {}", name, why));
+  }
   throw InvalidArgument(unknown_name("engine", name, names));
 }
 
