@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/exit_code.h"
 #include "cli/isolated_tasks.h"
@@ -112,6 +113,8 @@ void replay_as_one_of(JoinedWorld& world, const Settings& settings) {
     spec = gradient_world(settings.text("algo"), world.backend(), world.ranks(),
                           world.processors_of_rank_0(), replay.plan.sharding);
   });
+  std::vector<std::int64_t> tensors;
+  for (const Tensor& tensor : replay.plan.tensors) tensors.push_back(tensor.count);
   require_same({{"workload", replay.workload.name},
                 {"parameters", std::to_string(replay.workload.parameters())},
                 {"data type", std::string(to_string(replay.plan.type))},
@@ -119,7 +122,10 @@ void replay_as_one_of(JoinedWorld& world, const Settings& settings) {
                 {"buckets", settings.text("buckets")},
                 {"sharding", settings.text("sharding")},
                 {"algorithm", settings.text("algo")},
-                {"steps", std::to_string(replay.plan.steps)}},
+                {"steps", std::to_string(replay.plan.steps)},
+                {"tensors", fmt::format("{}", fmt::join(tensors, " "))},
+                {"batch", std::to_string(replay.batch)},
+                {"overlap", replay.plan.overlap ? "yes" : "no"}},
                world.rendezvous());
   const auto reports =
       gather_reports(collbench::replay(replay.plan, world, spec), world.rendezvous());

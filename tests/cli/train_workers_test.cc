@@ -190,6 +190,22 @@ TEST_F(TrainWorkersTest, ADifferenceIsNamedOnEveryWorker) {
   }
 }
 
+TEST_F(TrainWorkersTest, ReplaysOfOtherTensorsAreNoWrongSums) {
+  const RunFolder other;
+  const std::string head = "layer,kind,tensors,forward_flops,activations\na,linear,";
+  folder_.write("w.csv", head + "1000+9000,1,1\n");
+  other.write("w.csv", head + "9000+1000,1,1\n");
+  const Arguments replay = {"train", "--workload", "./w.csv", "--strategy", "multi-worker-mirrored",
+                            "-T",    "30"};
+  const Arguments hosts = free_addresses(2);
+  auto one =
+      std::async(std::launch::async, [&] { return invoke(other, replay, worker(hosts, 1)); });
+  for (const CommandOutcome& outcome : {invoke(folder_, replay, worker(hosts, 0)), one.get()}) {
+    EXPECT_EQ(outcome.code, 5);
+    EXPECT_THAT(outcome.err, HasSubstr("rank 1 has tensors 1000 9000 where rank 0 has 9000 1000"));
+  }
+}
+
 TEST_F(TrainWorkersTest, WrongClustersAreUsageErrors) {
   const auto refuses = [&](const Variables& variables, const Arguments& further, const char* text) {
     const CommandOutcome outcome = invoke(folder_, command(further), variables);
