@@ -65,14 +65,15 @@ const ComputeDevice& device_of(const Settings& settings, int workers) {
 
 ComputeProfile compute_of(const Settings& settings, const Workload& workload, std::int64_t batch,
                           int workers, int micro_batches) {
+  const auto by_roofline = [&] {
+    ComputeShares shares;
+    shares.compute = share_of(settings, "compute-share", shares.compute);
+    shares.memory = share_of(settings, "memory-share", shares.memory);
+    return roofline_profile(workload, device_of(settings, workers), shares, batch,
+                            parse_data_type(settings.text("datatype")));
+  };
   const bool use_table = workload.measured && !settings.given("device");
-  ComputeShares shares;
-  shares.compute = share_of(settings, "compute-share", shares.compute);
-  shares.memory = share_of(settings, "memory-share", shares.memory);
-  ComputeProfile profile =
-      use_table ? measured_profile(workload, batch)
-                : roofline_profile(workload, device_of(settings, workers), shares, batch,
-                                   parse_data_type(settings.text("datatype")));
+  ComputeProfile profile = use_table ? measured_profile(workload, batch) : by_roofline();
   if (settings.given("step-time")) {
     profile = scaled_to(std::move(profile), settings.duration("step-time"), micro_batches);
   }

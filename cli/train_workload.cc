@@ -29,7 +29,8 @@ constexpr OptionRow workload_rows[] = {
     {work, "list-workloads", "", "", "", "list the shipped tables and devices"},
     {work, "topo", "t", "SPEC", "",
      "simulate it on this network ('collbench topo list'); otherwise all-reduces are real"},
-    {work, "worker-batch", "", "N", "", "samples of a worker and micro-batch, instead of --batch"},
+    {work, "worker-batch", "", "N", "",
+     "samples of a worker and micro-batch, instead of --batch; 32 where neither is given"},
     {work, "accumulate", "", "N", "1", "micro-batches of a step; the last one communicates"},
     {work, "device", "", "NAME", "",
      "device whose roofline gives computing times; default: that of --topo, or v100"},
@@ -124,8 +125,8 @@ PlayedStep play(const Settings& settings) {
   model.wire_bytes = size_of(settings.given("wire") ? wire_type(type, wire_of(settings)) : type);
   played.algorithms = price_buckets(settings, model);
   played.memory = memory_of(optimizer, model);
-  const int draws = settings.count("draws", 1, 100'000);
-  played.steps = simulate_steps(model, model.costs.jitter > 0 ? draws : 1);
+  const bool draws = model.costs.jitter > 0;
+  played.steps = simulate_steps(model, draws ? settings.count("draws", 1, 100'000) : 1);
   std::stable_sort(played.steps.begin(), played.steps.end(),
                    [](const auto& a, const auto& b) { return a.times.whole < b.times.whole; });
   return played;

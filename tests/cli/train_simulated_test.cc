@@ -252,6 +252,18 @@ TEST_F(TrainSimulatedTest, BucketsBesideTheBackwardPassShortenRealTrainingAndCha
   EXPECT_GT(train({"--per-bucket", "1ms"})["time_s"], one["time_s"]);
 }
 
+TEST_F(TrainSimulatedTest, WhatMeasuredTimesDoNotNeedHasNoEffect) {
+  folder_.write("w.csv",
+                "# parameters: 4\n# batch: 32\n"
+                "layer,kind,tensors,forward_flops,activations,forward_us,weight_us,input_us\n"
+                "one,linear,4,1,1,1,1,1\n");
+  const CommandOutcome outcome =
+      run({"--workload", "./w.csv", "--topo", "star:2,8Gbps,0us", "--workers", "2",
+           "--compute-share", "0.1", "--memory-share", "0.01", "--draws", "50"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("--draws, --compute-share, --memory-share had no effect"));
+}
+
 TEST_F(TrainSimulatedTest, ARefusedSettingIsNamed) {
   const CommandOutcome unknown = run({"--workload", "resnet51", "--topo", "dgx-2"});
   EXPECT_EQ(unknown.code, 2);
