@@ -28,10 +28,12 @@ constexpr std::chrono::milliseconds between_looks{100};
 /// A model that takes the parameters of one checkpoint after the other.
 class Evaluator {
  public:
-  explicit Evaluator(const Settings& settings) : plan_(plan_of(settings)) {
+  Evaluator(const Settings& settings, int replicas) : plan_(plan_of(settings)) {
     Samples samples = samples_of(settings, plan_);
     held_out_ = std::move(samples.held_out);
-    if (settings.flag("resume")) steps_ = plan_.epochs * steps_per_epoch(plan_, samples.train, 1);
+    if (settings.flag("resume")) {
+      steps_ = plan_.epochs * steps_per_epoch(plan_, samples.train, replicas);
+    }
     network_ = make_network(plan_, batch);
     if (settings.given("tensorboard")) {
       events_ = std::make_unique<EventFile>(settings.text("tensorboard"));
@@ -66,18 +68,18 @@ class Evaluator {
   static constexpr std::int64_t batch = 64;
   TrainingPlan plan_;
   Dataset held_out_;
-  std::int64_t steps_ = 0;  // of a run that resumes, at least
+  std::int64_t steps_ = 0;  // of a run that resumes
   std::unique_ptr<Network> network_;
   std::unique_ptr<EventFile> events_;
 };
 
 }  // namespace
 
-int evaluate_checkpoints(const Settings& settings) {
+int evaluate_checkpoints(const Settings& settings, int replicas) {
   const std::string& folder = settings.text("checkpoint");
   require(!folder.empty(), "the evaluator follows checkpoints: it needs --checkpoint FOLDER");
   const Seconds patience = settings.duration("timeout");
-  Evaluator evaluator(settings);
+  Evaluator evaluator(settings, replicas);
   watch_stop_signals();
   std::cout << fmt::format("{:>8}{:>12}{:>12}\n", "step", "loss", "accuracy") << std::flush;
   std::string seen;

@@ -249,7 +249,10 @@ int train_workers(const Settings& settings) {
     const Backend* const of_threads = launched ? nullptr : backend_of_threads(settings, 1);
     if (of_threads != nullptr) return train_only_worker(settings, *of_threads);
   }
-  if (launched && launched->self.evaluator) return evaluate_checkpoints(settings);
+  if (launched && launched->self.evaluator) {
+    const int replicas = settings.count("replicas", 1, 512);
+    return evaluate_checkpoints(settings, launched->self.workers() * replicas);
+  }
   require_backend(settings, remote_backend(), "workers in several processes");
   return train_joined(settings, launched ? std::move(*launched) : isolated_workers(settings));
 }

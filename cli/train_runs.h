@@ -26,8 +26,9 @@ int train_workers(const Settings& settings);
 int train_servers(const Settings& settings);
 /// The evaluator of either: evaluates the held-out samples with each latest checkpoint of
 /// --checkpoint (it may skip some), until the one that ends training. Prints a row for each, and
-/// writes --tensorboard. Throws TransportError if no new checkpoint comes within --timeout.
-int evaluate_checkpoints(const Settings& settings);
+/// writes --tensorboard. `replicas` share a step there. Throws TransportError if no new checkpoint
+/// comes within --timeout.
+int evaluate_checkpoints(const Settings& settings, int replicas);
 
 /// Real training on a simulated network: --model with --topo.
 int train_on_network(const Settings& settings);

@@ -251,7 +251,9 @@ int train_servers(const Settings& settings) {
   refuse_other_options(settings);
   const std::optional<LaunchedWorker> self = launched_here(settings, true);
   if (!self && !settings.flag("isolate")) return train_server_threads(settings);
-  if (self && self->evaluator) return evaluate_checkpoints(settings);
+  if (self && self->evaluator) {
+    return evaluate_checkpoints(settings, settings.count("replicas", 1, 512));
+  }
   require_backend(settings, remote_backend(), "tasks in several processes");
   if (!self) return run_isolated(settings);
   require_tasks(*self, settings);

@@ -249,6 +249,7 @@ TEST(LaunchSourcesTest, AnEvaluatorIsOutsideTheCluster) {
       launched({{"TF_CONFIG",
                  R"({"cluster":{"worker":["a:1","b:2"]},"task":{"type":"evaluator","index":0}})"}});
   EXPECT_TRUE(worker->evaluator);
+  EXPECT_EQ(worker->workers(), 2) << "those of the cluster";
 }
 
 TEST(LaunchPatienceTest, AHungConnectionEndsAfterASignalOnceAnotherWorkerHas) {

@@ -341,6 +341,24 @@ TEST_F(TrainWorkersTest, AnEvaluatorOfAResumedRunGoesOnBeyondTheEndOfTheFormerOn
   EXPECT_THAT(outcome.out, HasSubstr("\n      24"));
 }
 
+// Where each worker has a pass of its own, an epoch has the steps of all.
+TEST_F(TrainWorkersTest, AnEvaluatorCountsTheStepsOfItsCluster) {
+  const auto run = [&](Arguments more, const Variables& variables) {
+    more.insert(more.begin(),
+                {"train", "--strategy", "multi-worker-mirrored", "--widths", "8", "--samples", "64",
+                 "--batch", "32", "--epochs", "1", "--autoshard", "off", "--checkpoint", "ck"});
+    return invoke(folder_, more, variables);
+  };
+  ASSERT_EQ(run({}, {}).code, 0);
+  const auto evaluator = [&](const Arguments& hosts) {
+    return run({"--resume", "-T", "1"}, worker(hosts, 0, "evaluator"));
+  };
+  EXPECT_EQ(evaluator({"127.0.0.1:7300"}).code, 0) << "the last step of one worker";
+  const CommandOutcome two = evaluator({"127.0.0.1:7300", "127.0.0.1:7301"});
+  EXPECT_EQ(two.code, 5) << two.err;
+  EXPECT_THAT(two.err, HasSubstr("saw no new checkpoint"));
+}
+
 TEST_F(TrainWorkersTest, DamagedCheckpointsAreRefusedOnEveryWorker) {
   folder_.write("ck/step-000000003.safetensors", "no tensors");
   const Arguments hosts = free_addresses(2);

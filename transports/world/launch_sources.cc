@@ -66,8 +66,7 @@ std::optional<Claim> read_tf_config(const LaunchFacts& facts, const Source& sour
   claim.source = source.name;
   const auto take = [&claim](const auto& place) {
     claim.evaluator = place.evaluator;
-    if (place.evaluator) return;
-    claim.rank = place.rank;
+    if (!place.evaluator) claim.rank = place.rank;
     claim.ranks = std::max(1, static_cast<int>(place.hosts.size()));
     claim.hosts = place.hosts;
   };

@@ -51,7 +51,7 @@ struct LaunchedWorker {
   std::vector<std::string> hosts;  // HOST:PORT of every rank; empty: the ranks meet to learn them
   std::string bootstrap;           // HOST:PORT at which rank 0 awaits the others
   bool one_machine = false;        // the launcher says that all ranks are here
-  bool evaluator = false;          // of TF_CONFIG: outside the cluster, the rest is empty
+  bool evaluator = false;          // of TF_CONFIG: outside the cluster of so many ranks
   int servers = 0;                 // the last ranks; then rank 0 is their chief, and no worker
 
   int workers() const { return servers > 0 ? ranks - 1 - servers : ranks; }

@@ -192,13 +192,14 @@ TfConfig parse_tf_config(std::string_view text) {
 MirroredPlace mirrored_place(const TfConfig& config) {
   MirroredPlace place;
   place.evaluator = config.task_type == "evaluator";
-  if (config.cluster.empty() || place.evaluator) return place;
+  if (config.cluster.empty()) return place;
   require(config.task_type != "ps", "TF_CONFIG: Unexpected `task_type` 'ps'");
-  require(config.count("ps") == 0,
+  require(place.evaluator || config.count("ps") == 0,
           "TF_CONFIG: the cluster has a job 'ps', which mirrored workers never talk to (TensorFlow "
           "would wait for it); remove it, or train with --strategy parameter-server");
   append(place.hosts, config, "chief");
   append(place.hosts, config, "worker");
+  if (place.evaluator) return place;
   place.rank = config.task_index + (config.task_type == "worker" ? config.count("chief") : 0);
   return place;
 }

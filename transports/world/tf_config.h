@@ -34,7 +34,7 @@ TfConfig parse_tf_config(std::string_view text);
 struct MirroredPlace {
   int rank = 0;                    // TensorFlow's id_in_cluster
   std::vector<std::string> hosts;  // by rank; empty: no cluster, a single worker
-  bool evaluator = false;          // outside the cluster: it only follows the checkpoints
+  bool evaluator = false;          // outside the cluster, without a rank: it follows checkpoints
 };
 
 /// For multi-worker-mirrored. Throws InvalidArgument for a task `ps` and a cluster with `ps`.
