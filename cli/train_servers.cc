@@ -38,7 +38,8 @@ struct Task {
 };
 
 void refuse_other_options(const Settings& settings) {
-  for (const char* name : {"algo", "communication", "wire", "devices", "hosts"}) {
+  for (const char* name : {"algo", "communication", "wire", "devices", "hosts", "trace", "buckets",
+                           "no-overlap", "transport"}) {
     require(!settings.given(name),
             fmt::format("{} is not for parameter-server", settings.label(name)));
   }

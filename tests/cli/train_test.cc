@@ -267,6 +267,10 @@ TEST_F(TrainTest, RefusesWhatItCannotDo) {
   };
   refuses({"--batch", "10", "--workers", "4"}, 2,
           "The `global_batch_size` 10 is not divisible by `num_replicas_in_sync` 4");
+  for (const char* name : {"trace", "buckets", "transport"}) {
+    refuses({"--strategy", "parameter-server", "--" + std::string(name), "tcp"}, 2,
+            "is not for parameter-server");
+  }
   refuses({"--model", "mnist-cn"}, 2, "Did you mean 'mnist-cnn'?");
   refuses({"--strategy", "mirored"}, 2, "unknown strategy 'mirored'. Did you mean 'mirrored'?");
   refuses({"--data", "nowhere"}, 4, "there is no folder 'nowhere'");
