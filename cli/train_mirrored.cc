@@ -73,11 +73,14 @@ int train_as_one_of(JoinedWorld& workers, const std::string& source, const Setti
                  [&](std::ostream& out) { recorder.write(out, reports[0].steps); });
   }
   const Rank own = world->own_ranks().first;
-  const int code = session->finish(reports[static_cast<std::size_t>(own)], own);
-  if (chief) {
-    report_training(settings, plan, samples,
-                    {algorithm, workers.backend().name, settings.text("transport")}, reports);
-  } else {
+  const auto show = [&] {
+    if (!chief) return;
+    GradientExchange exchange{algorithm, workers.backend().name, settings.text("transport")};
+    exchange.replicas = plan.replicas;
+    report_training(settings, plan, samples, exchange, reports);
+  };
+  const int code = session->finish(reports[static_cast<std::size_t>(own)], own, show);
+  if (!chief) {
     std::cerr << fmt::format(
         "{}trained {} steps as worker {} of {} (by {}); rank 0 has the "
         "figures\n",
@@ -181,9 +184,10 @@ int train_threads(const Settings& settings, const TrainingPlan& plan, const Back
   const auto reports = train_mirrored(plan, plan.replicas, algorithm, samples.train,
                                       samples.held_out, hooks, backend.name);
   const int code = session.finish(reports[0], 0);
-  report_training(settings, plan, samples,
-                  {plan.central ? "reduce to one device, broadcast" : algorithm, backend.name},
-                  reports);
+  GradientExchange exchange{plan.central ? "reduce to one device, broadcast" : algorithm,
+                            backend.name};
+  if (settings.text("strategy") == "multi-worker-mirrored") exchange.replicas = plan.replicas;
+  report_training(settings, plan, samples, exchange, reports);
   return code;
 }
 

@@ -32,15 +32,35 @@ std::span<const StepTimes> steady(const ReplicaReport& report) {
   return std::span(report.steps).subspan(report.steps.size() > 1 ? 1 : 0);
 }
 
+/// Whether there are steps: none may be left to train.
+bool has_trained(const std::vector<ReplicaReport>& reports) {
+  return std::ranges::any_of(reports, [](const ReplicaReport& own) { return !own.steps.empty(); });
+}
+
+std::int64_t workers_in(const GradientExchange& exchange,
+                        const std::vector<ReplicaReport>& reports) {
+  return exchange.in_step ? std::ssize(reports) / exchange.replicas : std::ssize(reports);
+}
+
+/// Mean of what a step takes; workers may run out of samples. The first epoch may be the end of one
+/// that was resumed.
+double samples_of_step(const TrainingPlan& plan, const ReplicaReport& report) {
+  const auto& epochs = report.epochs;
+  const bool whole =
+      epochs.size() > 1 || (!epochs.empty() && report.first_step % epochs.back().steps == 0);
+  if (!whole) return static_cast<double>(plan.global_batch);
+  return static_cast<double>(epochs.back().samples) / static_cast<double>(epochs.back().steps);
+}
+
 /// Of steps as the median one, without warm-up; 0 if there are no others. A step is that of all
 /// replicas, unless each has its own: then their rates add up.
 double steady_rate(const TrainingPlan& plan, const GradientExchange& exchange,
                    const std::vector<ReplicaReport>& reports) {
+  const double samples = samples_of_step(plan, reports[0]);
   double rate = 0;
   for (const ReplicaReport& report : reports) {
     if (report.steps.size() < 2) continue;
-    rate += static_cast<double>(plan.global_batch) * 1e3 /
-            median_ms(steady(report), {"step_ms", "step", &StepTimes::whole});
+    rate += samples * 1e3 / median_ms(steady(report), {"step_ms", "step", &StepTimes::whole});
     if (exchange.in_step) break;
   }
   return rate;
@@ -61,11 +81,13 @@ std::string memory_line(std::string_view what, const TrainingMemory& memory) {
 
 void print_results(const TrainingPlan& plan, const Samples& samples,
                    const GradientExchange& exchange, const std::vector<ReplicaReport>& reports) {
-  std::cout << fmt::format("# {}, {} parameters; {}; {}, global batch {}, {} by {}\n",
-                           plan.model.name, parameters_of(plan.model), samples.train.description,
-                           counted(std::ssize(reports), "worker"), plan.global_batch,
-                           plan.optimizer.name, plan.optimizer.learning_rate);
-  if (reports[0].steps.empty()) {
+  std::cout << fmt::format(
+      "# {}, {} parameters; {}; {}, global batch {}, {} by {}\n", plan.model.name,
+      parameters_of(plan.model), samples.train.description,
+      counted(workers_in(exchange, reports), "worker") +
+          (exchange.replicas > 1 ? fmt::format(" of {} replicas", exchange.replicas) : ""),
+      plan.global_batch, plan.optimizer.name, plan.optimizer.learning_rate);
+  if (!has_trained(reports)) {
     std::cout << fmt::format(
         "# nothing is left to train: the checkpoint is of the last step, {}\n"
         "# accuracy on held-out samples: {:.4f}\n",
@@ -86,9 +108,13 @@ void print_results(const TrainingPlan& plan, const Samples& samples,
   std::cout << fmt::format("# accuracy on held-out samples: {:.4f}\n",
                            reports[0].held_out_accuracy);
   std::vector<std::span<const StepTimes>> ranks;
-  for (const ReplicaReport& report : reports) ranks.push_back(steady(report));
-  std::cout << fmt::format("# median of {} steps after the first, ms for each rank\n{}",
-                           ranks[0].size(), step_table("rank", parts, ranks));
+  std::size_t most = 0;
+  for (const ReplicaReport& report : reports) {
+    ranks.push_back(steady(report));
+    most = std::max(most, ranks.back().size());
+  }
+  std::cout << fmt::format("# median of {} steps after the first, ms for each rank\n{}", most,
+                           step_table("rank", parts, ranks));
   const ReplicaReport& first = reports[0];
   if (plan.state_sharding == StateSharding::none || first.memory.all() == Bytes{}) return;
   std::cout << memory_line("vectors of rank 0 take", first.memory)
@@ -111,7 +137,8 @@ nlohmann::json train_document(const Settings& settings, const TrainingPlan& plan
   nlohmann::json document{{"model", plan.model.name},
                           {"parameters", parameters_of(plan.model)},
                           {"strategy", settings.text("strategy")},
-                          {"workers", reports.size()},
+                          {"workers", workers_in(exchange, reports)},
+                          {"replicas", exchange.replicas},
                           {"algorithm", exchange.algorithm},
                           {"backend", exchange.backend},
                           {"transport", exchange.transport},
@@ -147,9 +174,10 @@ nlohmann::json train_document(const Settings& settings, const TrainingPlan& plan
                                   {"images_per_second", images_per_second(epoch)}});
   }
   for (const ReplicaReport& report : reports) {
-    if (report.steps.empty()) break;
-    nlohmann::json rank;
+    if (!has_trained(reports)) break;
+    nlohmann::json rank = nlohmann::json::object();
     for (const StepPart& part : parts) {
+      if (report.steps.empty()) break;
       rank["median"][part.key] = median_ms(steady(report), part);
       for (const StepTimes& step : report.steps) {
         rank["steps"][part.key].push_back((step.*part.time).count() * 1e3);
@@ -184,8 +212,10 @@ std::string step_table(std::string_view corner, std::span<const StepPart> parts,
   for (const StepPart& part : parts) table += fmt::format("{:>14}", part.heading);
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     table += fmt::format("\n{:>{}}", rank, corner.size());
-    for (const StepPart& part : parts)
-      table += fmt::format("{:>14.3f}", median_ms(ranks[rank], part));
+    for (const StepPart& part : parts) {
+      table += ranks[rank].empty() ? fmt::format("{:>14}", "-")
+                                   : fmt::format("{:>14.3f}", median_ms(ranks[rank], part));
+    }
   }
   return table + '\n';
 }

@@ -19,9 +19,9 @@ struct StepPart {
   const char* heading;
   Seconds StepTimes::*time;
 };
-/// The median over these steps.
+/// The median over these steps, of which there is one at least.
 double median_ms(std::span<const StepTimes> steps, const StepPart& part);
-/// A line of headings, led by `corner`, and one of the medians for each rank.
+/// A line of headings, led by `corner`, and one of the medians for each rank: "-" without steps.
 std::string step_table(std::string_view corner, std::span<const StepPart> parts,
                        const std::vector<std::span<const StepTimes>>& ranks);
 
@@ -41,13 +41,14 @@ struct GradientExchange {
   std::string backend;
   std::string transport = {};  // of the back end, where it has several
   bool in_step = true;         // false: each worker has steps of its own, and waits for no other
+  int replicas = 1;            // of a worker; in step, each has a report
 };
 
 /// Says so if the last loss is no number any more; else nothing.
 std::string divergence_line(double loss);
 
 /// Prints, unless JSON goes to standard output, and writes --json. There may be no steps, after a
-/// checkpoint of the last one.
+/// checkpoint of the last one, nor of a worker to which none came.
 void report_training(const Settings& settings, const TrainingPlan& plan, const Samples& samples,
                      const GradientExchange& exchange, std::vector<ReplicaReport> reports,
                      const FurtherFigures& further = {});

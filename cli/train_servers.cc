@@ -64,13 +64,11 @@ int report_servers(const Settings& settings, const TrainingPlan& plan, const Bac
     all.steps.insert(all.steps.end(), steps.begin(), steps.end());
   }
   const int code = session.finish(all, 0);
-  const bool trained = !all.steps.empty();  // else the checkpoint was of the last step
-  if (trained) {
-    std::erase_if(report.workers, [](const ReplicaReport& own) { return own.steps.empty(); });
-  }
+  const bool trained = !all.steps.empty();         // else the checkpoint was of the last step
   all.steps = std::move(report.workers[0].steps);  // the rest is the same, whichever is the first
   report.workers[0] = std::move(all);
-  report_training(settings, plan, samples, {"none", backend.name, "", false}, report.workers,
+  report_training(settings, plan, samples, {"none", backend.name, "", false, plan.replicas},
+                  report.workers,
                   {{"servers", static_cast<double>(report.server_bytes.size())},
                    {"mean_staleness", report.mean_staleness},
                    {"most_staleness", static_cast<double>(report.most_staleness)},

@@ -131,12 +131,14 @@ void TrainSession::show(const Progress& now) {
                            {"train/images_per_second", rate}});
 }
 
-int TrainSession::finish(const ReplicaReport& report, Rank rank) {
+int TrainSession::finish(const ReplicaReport& report, Rank rank,
+                         const std::function<void()>& show) {
   line_.clear();
   const std::int64_t step = report.first_step + std::ssize(report.steps);
   if (events_ && report.held_out_accuracy >= 0) {
     events_->add(step, {{"test/accuracy", report.held_out_accuracy}});
   }
+  show();
   if (report.stopped_by < 0) return exit_ok;
   const std::string kept = folder_.empty() ? "nothing is saved without --checkpoint"
                                            : "the state is saved, --resume goes on";

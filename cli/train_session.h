@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,9 +37,10 @@ class TrainSession {
   Samples prepare();
 
   ReplicaHooks hooks();
-  /// Clears the line and notes the result; returns the exit code: 143 or 130 if this rank was
-  /// asked to stop. Throws TransportError if another one was.
-  int finish(const ReplicaReport& report, Rank rank);
+  /// Clears the line, notes the result and calls `show`; returns the exit code: 143 or 130 if this
+  /// rank was asked to stop. Throws TransportError if another one was.
+  int finish(
+      const ReplicaReport& report, Rank rank, const std::function<void()>& show = [] {});
 
  private:
   void show(const Progress& now);

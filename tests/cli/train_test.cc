@@ -258,6 +258,43 @@ TEST_F(TrainTest, AsynchronousWorkersTrainAsFastAsAllTogether) {
   EXPECT_NEAR(std::stod(outcome.out.substr(at + before.size())), rate, 0.06);
 }
 
+TEST_F(TrainTest, WorkersWithoutAStepKeepTheirRow) {
+  const CommandOutcome outcome =
+      run({"--strategy", "parameter-server", "--widths", "8", "--workers", "5", "--steps", "2",
+           "--epochs", "1", "--json", "out.json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("; 5 workers, global batch 64"), testing::ContainsRegex("\n +4 ")));
+  const auto document = parse_json<nlohmann::json>(folder_.read("out.json"));
+  EXPECT_EQ(document["workers"], 5);
+  ASSERT_EQ(document["ranks"].size(), 5U);
+  std::size_t steps = 0;
+  for (const auto& worker : document["ranks"]) {
+    if (worker.contains("steps")) steps += worker["steps"]["step_ms"].size();
+  }
+  EXPECT_EQ(steps, 2U);
+}
+
+// The second worker has no samples left in most of the steps.
+TEST_F(TrainTest, TheRateCountsTheSamplesThatStepsTake) {
+  write_small_cifar(folder_);
+  const std::string image(3073, '\3');
+  std::string images;
+  for (int i = 0; i < 24; ++i) images += image;
+  folder_.write("cifar/data_batch_1.bin", images);
+  const CommandOutcome outcome =
+      run({"--model", "resnet20", "--data", "cifar", "--backend", "grpc", "--workers", "2",
+           "--batch", "8", "--epochs", "1", "--json", "out.json"});
+  if (outcome.code == 4) GTEST_SKIP() << outcome.err;
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto document = parse_json<nlohmann::json>(folder_.read("out.json"));
+  const double step = document["ranks"][0]["median"]["step_ms"];
+  const std::string before = "# after the first step: ";
+  const std::size_t at = outcome.out.find(before);
+  ASSERT_NE(at, std::string::npos) << outcome.out;
+  EXPECT_LT(std::stod(outcome.out.substr(at + before.size())), 7e3 / step) << "8 are a whole step";
+}
+
 TEST_F(TrainTest, RefusesWhatItCannotDo) {
   const auto refuses = [&](const std::vector<std::string>& arguments, int code, const char* text) {
     const CommandOutcome outcome = run(arguments);

@@ -107,6 +107,9 @@ TEST_F(TrainWorkersTest, TheOnlyWorkerHasItsReplicas) {
         start({"--replicas", "2", "--json", "out.json"}, variables).get();
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr("nothing names other workers (TF_CONFIG, a launcher"));
+    EXPECT_EQ(document("out.json")["workers"], 1);
+    EXPECT_EQ(document("out.json")["replicas"], 2);
+    EXPECT_THAT(outcome.out, HasSubstr("; 1 worker of 2 replicas, global batch 64"));
     EXPECT_EQ(document("out.json")["parameters_digest"], expected);
   }
 }
@@ -275,6 +278,7 @@ TEST_F(TrainWorkersTest, SigtermOnOneWorkerSavesAfterAStepOnWhichAllAgree) {
   EXPECT_EQ(zero.wait(), 5);
   EXPECT_THAT(folder_.read("log1"), HasSubstr("SIGTERM after step "));
   EXPECT_THAT(folder_.read("log0"), HasSubstr("rank 1 was asked to stop after step "));
+  EXPECT_THAT(folder_.read("log0"), HasSubstr("accuracy on held-out samples"));
 }
 
 /// The first child that a process starts.
