@@ -45,6 +45,14 @@ std::string other_than_usual(const Case& point) {
                      point.workers);
 }
 
+/// What the ranks may run on: a run in a container or under taskset has fewer cores than its host.
+int usable_cores_in(const Environment& environment) {
+  const std::string affinity = value_of(environment, "affinity", "unknown");
+  if (affinity != "unknown") return static_cast<int>(parse_cpu_list("affinity", affinity).size());
+  const std::string cores = value_of(environment, "cores", "");
+  return cores.empty() ? 0 : static_cast<int>(parse_count("cores", cores, 1, 1 << 20));
+}
+
 /// Whether ranks on one host do the work of their messages on its cores.
 bool shares_cores(const Case& point) {
   const Backend* backend = backend_named(point.backend);
@@ -145,9 +153,8 @@ MeasuredTable to_measurements(const RecordFile& file, const std::string& name) {
       row.scale.nodes = static_cast<int>(parse_count("nodes", nodes, 0, 1 << 24));
     }
     if (row.scale.nodes > row.scale.ranks) row.scale.nodes = 0;
-    const std::string cores = stated("cores");
-    if (row.scale.nodes == 1 && !cores.empty() && shares_cores(record.point)) {
-      row.scale.cores = static_cast<int>(parse_count("cores", cores, 1, 1 << 20));
+    if (row.scale.nodes == 1 && shares_cores(record.point)) {
+      row.scale.cores = usable_cores_in(file.environment);
     }
     row.wrong = measured.wrong;
     row.mean = record.point.statistic == "mean";

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/bench/report_records.h"
 #include "tests/core/refusal.h"
 
 #include "bench/foreign/foreign_tables.h"
@@ -42,6 +43,17 @@ TEST(ForeignNumbersTest, WhatNcclTestsDidNotCheckIsNull) {
       "file", {.ranks = 2});
   EXPECT_EQ(table.times.at(0).wrong, -1);
   EXPECT_EQ(table.times.at(1).wrong, 2);
+}
+
+TEST(ForeignNumbersTest, TheCoresOfARecordAreThoseThatItsRanksMightUse) {
+  const auto cores_with = [](const Environment& environment) {
+    const RecordFile file{environment, {scripted_record("ring", 2, Bytes{1024}, 5000)}};
+    return to_measurements(file, "run.json").times.at(0).scale.cores;
+  };
+  EXPECT_EQ(cores_with({{"cores", "64"}, {"affinity", "0-2,8"}}), 4) << "in a container";
+  EXPECT_EQ(cores_with({{"cores", "64"}, {"affinity", "unknown"}}), 64);
+  EXPECT_EQ(cores_with({{"cores", "64"}}), 64);
+  EXPECT_EQ(cores_with({}), 0);
 }
 
 }  // namespace
