@@ -16,6 +16,8 @@ namespace {
 
 constexpr double contradiction = 1.5;  // median factor between rows of the same point
 constexpr double other_unit = 50;      // times the ratio of the nodes
+/// The same where ranks that wait busily may take a turn for every 64 KiB: 4 ms and not 15 us.
+constexpr double other_unit_of_turns = 300;
 // Eight adapters of 800 Gb/s are 0.8 TB/s; the fastest memory of a device of 2025 has 8 TB/s, and
 // its links to other GPUs 0.9 TB/s a direction, of which sums made in the switch save half.
 constexpr double most_of_node = 2e12;
@@ -31,18 +33,28 @@ double most_sent(const MeasuredTime& row) {
   return is_nccl(row.library) ? most_of_gpu : most_of_rank;
 }
 
-/// The least ratio of times at sizes that both curves have; 0 without such sizes.
-double least_ratio(const std::map<Bytes, Seconds>& slow, const std::map<Bytes, Seconds>& fast) {
+/// The least ratio of times at sizes that both curves have and that are slow enough; 0 without such
+/// sizes.
+double least_ratio(const std::map<Bytes, Seconds>& slow, const std::map<Bytes, Seconds>& fast,
+                   Seconds slow_enough) {
   double least = std::numeric_limits<double>::infinity();
   for (const auto& [bytes, time] : slow) {
     const auto other = fast.find(bytes);
-    if (other != fast.end()) least = std::min(least, time / other->second);
+    if (other == fast.end() || time < slow_enough) continue;
+    least = std::min(least, time / other->second);
   }
   return least == std::numeric_limits<double>::infinity() ? 0 : least;
 }
 
 /// Whether ranks wait for each other's cores.
 bool is_crowded(const Scale& scale) { return scale.is_host() && scale.ranks > scale.cores; }
+
+/// What ranks may lose by waiting for each other's cores: as many messages as a ring sends one
+/// after the other, before each of which every rank may have its turn of the scheduler.
+Seconds turns_of(const Scale& scale) {
+  constexpr Seconds turn{4e-3};
+  return turn * (2.0 * scale.ranks * scale.ranks);
+}
 
 /// Of one method.
 using Rows = std::vector<const MeasuredTime*>;
@@ -52,11 +64,12 @@ void refuse_other_units(const MethodKey& method, const Rows& rows) {
   for (const MeasuredTime* row : rows) curves[row->scale].insert_or_assign(row->bytes, row->time);
   for (const auto& [slow_scale, slow] : curves) {
     for (const auto& [fast_scale, fast] : curves) {
-      // A turn of the scheduler is a thousand times what a message takes.
-      if (is_crowded(slow_scale) && !is_crowded(fast_scale)) continue;
+      // A turn of the scheduler is a thousand times what a message takes, which explains what takes
+      // no longer than a few of them.
+      const bool waits = is_crowded(slow_scale) && !is_crowded(fast_scale);
       const double growth = std::max(1.0, static_cast<double>(slow_scale.ranks) / fast_scale.ranks);
-      const double ratio = least_ratio(slow, fast);
-      if (ratio <= other_unit * growth) continue;
+      const double ratio = least_ratio(slow, fast, waits ? 2 * turns_of(slow_scale) : Seconds{0});
+      if (ratio <= (waits ? other_unit_of_turns : other_unit) * growth) continue;
       throw InvalidArgument(fmt::format(
           "the tables of '{}' contradict each other: {} took at least {:.3g} times as long as {} "
           "at every size. Are the times of one of them in another unit? They must be in "

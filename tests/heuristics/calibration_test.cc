@@ -345,5 +345,17 @@ TEST(FittedMachineTest, CostsReadBackAsTheyWereFitted) {
   EXPECT_NEAR(link.nominal.bytes_per_second / fitted.node_rate.value, 1, 1e-3);
 }
 
+TEST(CalibrationTest, OfAHostWhoseRanksWaitForCoresTheLongVectorsShowAnotherUnit) {
+  std::vector<MeasuredTime> rows;
+  for (const auto& [ranks, unit] : {std::pair{2, 1.0}, {4, 1000.0}}) {
+    for (MeasuredTime row : curve({ranks, 1})) {
+      row.scale.cores = 2;
+      row.time *= unit;
+      rows.push_back(row);
+    }
+  }
+  EXPECT_THAT(refusal_of_rows(rows), HasSubstr("another unit"));
+}
+
 }  // namespace
 }  // namespace collbench

@@ -309,7 +309,7 @@ TEST(CalibrationTest, AMethodNeedsFourSizesThatSpanSixteenTimes) {
 TEST(CalibrationTest, RanksThatWaitForCoresAreNoOtherUnit) {
   std::vector<MeasuredTime> rows;
   for (const Scale& scale : {Scale{4, 1, {}, 4}, Scale{8, 1, {}, 4}}) {
-    const double slower = scale.ranks > scale.cores ? 700 : 1;
+    const double slower = scale.ranks > scale.cores ? 250 : 1;
     for (MeasuredTime& row : rows_of(
              {{.library = "MPICH 4.2", .algorithm = "ring", .scale = scale, .slower = slower}})) {
       rows.push_back(row);
