@@ -22,15 +22,13 @@ namespace {
 constexpr std::size_t least_points = 4;
 constexpr double least_span = 16;              // of sizes, largest over smallest
 constexpr std::size_t least_named_points = 6;  // of methods that play a known form
-constexpr std::size_t most_folds = 32;         // of sizes held out one by one
-constexpr std::size_t fewer_folds = 20;  // of more sizes: every 20th at a time, not neighbours
 
-/// Rows by a property of theirs, without those whose results are wrong.
+/// Rows by a property of theirs, without those whose results are wrong and those of one rank.
 template <typename Key>
 auto grouped(std::vector<MeasuredTime> rows, Key key) {
   std::map<decltype(key(rows[0])), std::vector<MeasuredTime>> groups;
   for (MeasuredTime& row : rows) {
-    if (!row.is_wrong()) groups[key(row)].push_back(std::move(row));
+    if (!row.is_wrong() && row.scale.ranks != 1) groups[key(row)].push_back(std::move(row));
   }
   return groups;
 }
@@ -74,6 +72,13 @@ void note_unknown_nodes(const std::vector<MeasuredTime>& rows, std::vector<std::
                   counted(unknown, "row")));
 }
 
+void note_single_ranks(const std::vector<MeasuredTime>& rows, std::vector<std::string>& notes) {
+  const auto single = std::ranges::count(rows, 1, [](const auto& row) { return row.scale.ranks; });
+  if (single == 0) return;
+  notes.push_back(
+      fmt::format("{} of one rank, which sends nothing, left out", counted(single, "row")));
+}
+
 /// How many points are of methods that play one known form. Repeats are one, as in a file.
 std::size_t named_points(const std::vector<MeasuredTime>& rows) {
   return static_cast<std::size_t>(std::ranges::count_if(medians_of(rows), [](const auto& row) {
@@ -103,51 +108,14 @@ bool matches(const std::string& asked, const std::string& own) {
   return asked.empty() || asked == own;
 }
 
+/// Standard deviation of ln(time) beside that of a trend whose measurements were of `own`.
+double other_work_noise(const MethodKey& own, const MethodKey& asked) {
+  return own.type == asked.type && own.op == asked.op ? 0 : other_build_noise;
+}
+
 /// A library's own choice is one of its algorithms, but one algorithm is not another.
 bool stands_for(const std::string& own, const std::string& asked) {
   return own == asked || own == "auto" || asked == "auto";
-}
-
-/// Of the rows left out, those that the others do not predict.
-struct Unpredicted {
-  std::size_t rows = 0;
-  std::size_t of = 0;
-  std::string why;  // of the first
-
-  void note(const std::string& what, std::vector<std::string>& notes) const {
-    if (rows == 0) return;
-    notes.push_back(rows == of ? fmt::format("{}: not held out: {}", what, why)
-                               : fmt::format("{}: {} of {} are not held out: {}", what, rows,
-                                             counted(std::ptrdiff_t(of), "row"), why));
-  }
-};
-
-/// Predicts the rows of a group that are left out from the others.
-template <typename LeftOut>
-void hold_out(const std::vector<MeasuredTime>& group, LeftOut is_left_out,
-              std::vector<HeldOut>& held, Unpredicted& missing) {
-  std::vector<MeasuredTime> rest;
-  std::vector<MeasuredTime> left_out;
-  for (const MeasuredTime& row : group) (is_left_out(row) ? left_out : rest).push_back(row);
-  const std::size_t before = held.size();
-  std::string why;
-  try {
-    require(!rest.empty(), "no other scale is measured");
-    const Calibration calibration(std::move(rest));
-    for (const MeasuredTime& row : left_out) {
-      const auto predicted = calibration.estimate(method_of(row), row.scale, row.bytes);
-      if (predicted) {
-        held.push_back({row, *predicted});
-      } else if (why.empty()) {
-        why = fmt::format("the others say nothing of '{}'", to_string(method_of(row)));
-      }
-    }
-  } catch (const InvalidArgument& e) {
-    why = e.what();
-  }
-  missing.of += left_out.size();
-  missing.rows += left_out.size() - (held.size() - before);
-  if (missing.why.empty()) missing.why = why;
 }
 
 }  // namespace
@@ -175,6 +143,7 @@ Calibration::Calibration(std::vector<MeasuredTime> rows, std::span<const StoredF
   require(!any || std::ranges::any_of(rows, [](const auto& row) { return row.scale.ranks != 1; }),
           "all measurements are of one rank, which sends nothing: two ranks or more are needed");
   refuse_impossible(rows);
+  note_single_ranks(rows, notes_);
   // Rows with a fit made before are those that it kept.
   if (stored.empty()) rows = without_ignored_by_system(std::move(rows), notes_);
   if (stored.empty()) note_unknown_nodes(rows, notes_);
@@ -278,13 +247,19 @@ const StructuralModel* Calibration::structure_of(const MethodKey& method,
     return nearness(a) > nearness(b);
   };
   const StructuralModel* nearest = nullptr;
+  const bool is_any = is_any_system(method.system);
   for (const StructuralModel& structure : structures_) {
-    if (!matches(method.system, structure.system()) || !structure.can_predict(method, scale)) {
-      continue;
-    }
+    const bool is_of_system = is_any || structure.system() == method.system;
+    if (!is_of_system || !structure.can_predict(method, scale)) continue;
     if (nearest == nullptr || is_nearer(structure, *nearest)) nearest = &structure;
   }
   return nearest;
+}
+
+bool Calibration::is_any_system(const std::string& system) const {
+  return system.empty() && std::ranges::none_of(points_->methods, [](const MeasuredMethod& each) {
+           return each.method.system.empty();
+         });
 }
 
 bool Calibration::is_of_several_systems() const {
@@ -296,7 +271,7 @@ bool Calibration::is_of_several_systems() const {
 std::optional<Estimate> Calibration::estimate(const MethodKey& method, const Scale& scale,
                                               Bytes bytes, std::string* instead) const {
   if (const StructuralModel* structure = structure_of(method, scale)) {
-    const bool is_any = method.system.empty() && is_of_several_systems();
+    const bool is_any = is_any_system(method.system) && is_of_several_systems();
     if (instead != nullptr && !structure->has_measured(method)) {
       *instead = fmt::format("'{}' is not measured: predicted by its schedule from {}{}",
                              to_string(method), structure->basis(),
@@ -307,15 +282,19 @@ std::optional<Estimate> Calibration::estimate(const MethodKey& method, const Sca
     return structure->estimate(method, scale, bytes);
   }
   const MethodModel* model = find(method, instead);
-  return model == nullptr ? std::nullopt : std::optional(model->estimate(scale, bytes));
+  if (model == nullptr) return {};
+  return model->estimate(scale, bytes, other_work_noise(model->method(), method));
 }
 
 const MethodModel* Calibration::find(const MethodKey& method, std::string* instead) const {
   const MethodModel* best = nullptr;
   int best_score = -1;
+  const bool is_any = is_any_system(method.system);
   for (const MethodModel& model : models_) {
     const MethodKey& own = model.method();
-    if (!matches(method.system, own.system) || !matches(method.library, own.library)) continue;
+    if (own.collective != method.collective) continue;
+    if (!is_any && own.system != method.system) continue;
+    if (!matches(method.library, own.library)) continue;
     if (!method.algorithm.empty() && !stands_for(own.algorithm, method.algorithm)) continue;
     // What makes the most difference counts the most; more points break ties.
     const int score = 8 * matches(method.algorithm, own.algorithm) +
@@ -326,72 +305,14 @@ const MethodModel* Calibration::find(const MethodKey& method, std::string* inste
     best = &model;
     best_score = score;
   }
-  if (best != nullptr && instead != nullptr && best_score < 14) {
+  const bool is_other = best != nullptr && (best_score < 14 || best->method().op != method.op);
+  if (is_other && instead != nullptr) {
     *instead = fmt::format("predicted as '{}', for '{}' is not measured", to_string(best->method()),
                            to_string(method));
-  } else if (best != nullptr && instead != nullptr && method.system.empty() &&
-             is_of_several_systems()) {
+  } else if (best != nullptr && instead != nullptr && is_any && is_of_several_systems()) {
     *instead = of_which_system(best->method().system);
   }
   return best;
-}
-
-std::vector<HeldOut> leave_one_scale_out(std::span<const MeasuredTime> rows, bool single_nodes,
-                                         std::vector<std::string>& notes) {
-  std::vector<HeldOut> held;
-  const auto system_of = [](const MeasuredTime& row) { return row.system; };
-  // Rows of one system may stand in for each other.
-  for (const auto& [system, own] : grouped({rows.begin(), rows.end()}, system_of)) {
-    std::set<Scale> scales;
-    for (const MeasuredTime& row : own) scales.insert(row.scale);
-    const bool several =
-        std::ranges::any_of(scales, [](const Scale& scale) { return scale.nodes > 1; });
-    for (const Scale& scale : scales) {
-      if (scale.nodes == 1 && !single_nodes && several) continue;
-      Unpredicted missing;
-      hold_out(
-          own, [&](const MeasuredTime& row) { return row.scale == scale; }, held, missing);
-      missing.note(fmt::format("{}{}{}", to_string(scale), system.empty() ? "" : " of ", system),
-                   notes);
-    }
-  }
-  return held;
-}
-
-std::vector<HeldOut> leave_one_size_out(std::span<const MeasuredTime> rows,
-                                        std::vector<std::string>& notes) {
-  std::vector<HeldOut> held;
-  const auto system_of = [](const MeasuredTime& row) { return row.system; };
-  for (const auto& [system, own] : grouped({rows.begin(), rows.end()}, system_of)) {
-    std::map<Bytes, std::size_t> fold_of;
-    for (const MeasuredTime& row : own) fold_of[row.bytes] = 0;
-    const std::size_t folds = fold_of.size() > most_folds ? fewer_folds : fold_of.size();
-    std::size_t next = 0;
-    for (auto& [size, fold] : fold_of) fold = next++ % folds;
-    Unpredicted missing;
-    for (std::size_t fold = 0; fold < folds; ++fold) {
-      hold_out(
-          own, [&](const MeasuredTime& row) { return fold_of.at(row.bytes) == fold; }, held,
-          missing);
-    }
-    missing.note(fmt::format("sizes{}{}", system.empty() ? "" : " of ", system), notes);
-  }
-  return held;
-}
-
-ErrorSummary summarize_held_out(std::span<const HeldOut> held, Bytes least, Bytes most) {
-  std::vector<double> errors;
-  int within = 0;
-  for (const HeldOut& point : held) {
-    if (point.measured.bytes < least || point.measured.bytes > most) continue;
-    errors.push_back(point.error());
-    const bool inside =
-        point.measured.time >= point.predicted.low && point.measured.time <= point.predicted.high;
-    within += inside ? 1 : 0;
-  }
-  ErrorSummary summary = summarize_errors(std::move(errors));
-  if (summary.points > 0) summary.within = static_cast<double>(within) / summary.points;
-  return summary;
 }
 
 }  // namespace collbench

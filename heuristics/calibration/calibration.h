@@ -86,13 +86,13 @@ class Calibration {
 
   /// The model for a method: its own, else of its library with another protocol, type or place, or
   /// its library's own choice for an algorithm, or the reverse (`instead` then names it), else
-  /// none. An empty system, library or algorithm matches any; `instead` says which of several
-  /// systems.
+  /// none; never of another collective. An empty library or algorithm matches any, an empty system
+  /// that of rows that do not say theirs, or, without such, any; `instead` says which of several.
   const MethodModel* find(const MethodKey& method, std::string* instead = nullptr) const;
 
   /// The structure that knows what the method plays at the scale; null if none does. An empty
-  /// system matches any: the one where the method was measured, else the build of its library, else
-  /// that of the most points.
+  /// system matches as in find(): the one where the method was measured, else the build of its
+  /// library, else that of the most points.
   const StructuralModel* structure_of(const MethodKey& method, const Scale& scale) const;
 
   /// By the structure, else the trend of the method, or of the library's own choice for one of its
@@ -105,6 +105,7 @@ class Calibration {
   std::vector<MeasuredTime> take_structures(std::vector<MeasuredTime> rows,
                                             std::span<const StoredFit> stored);
   Points all_points() const;
+  bool is_any_system(const std::string& system) const;
   bool is_of_several_systems() const;
 
   std::vector<MethodModel> models_;

@@ -96,7 +96,7 @@ MethodModel::MethodModel(std::vector<MeasuredTime> rows, double noise) {
       Data{method, std::move(points), left_out, std::move(fitted), std::move(range), noise});
 }
 
-Estimate MethodModel::estimate(const Scale& scale, Bytes bytes) const {
+Estimate MethodModel::estimate(const Scale& scale, Bytes bytes, double more_noise) const {
   require(scale.ranks >= 1, fmt::format("a model of {} ranks", scale.ranks));
   const Data& data = *data_;
   const DeviationField::Value deviation = data.fitted.deviations.at(place_of(scale, bytes));
@@ -108,7 +108,7 @@ Estimate MethodModel::estimate(const Scale& scale, Bytes bytes) const {
       std::hypot(per_node_doubling[band_of(bytes)] * data.range.doublings_outside(scale.extent()),
                  outside_rank_doubling * data.range.rank_doublings_outside(scale),
                  outside_size_doubling * data.range.doublings_outside(bytes));
-  const double off = std::hypot(std::max(deviation.deviation, data.noise), outside);
+  const double off = std::hypot(std::max(deviation.deviation, data.noise), outside, more_noise);
   Estimate estimate;
   estimate.time = Seconds{std::exp(log_time)};
   estimate.low = Seconds{std::exp(log_time - eighty_percent * off)};

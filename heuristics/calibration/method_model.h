@@ -27,7 +27,9 @@ class MethodModel {
   /// median. `noise` is as below, of rows whose repeats are not there; 0: they are.
   explicit MethodModel(std::vector<MeasuredTime> rows, double noise = 0);
 
-  Estimate estimate(const Scale& scale, Bytes bytes) const;
+  /// `more_noise` is a standard deviation of ln(time) beside that of the model, for another type or
+  /// operator than was measured.
+  Estimate estimate(const Scale& scale, Bytes bytes, double more_noise = 0) const;
 
   const MethodKey& method() const;
   const Trend& trend() const;

@@ -23,10 +23,6 @@ namespace {
 constexpr double element_bytes = 4;  // of the tables measured
 constexpr double unseen_noise = 0.15;
 constexpr double unseen_family_noise = 0.25;
-/// Of a build of the library that was not measured there: half of the variance of the priors by
-/// technology (0.6 to 0.7), whose other half is the network, which is the same. Another type or
-/// operator counts as much.
-constexpr double other_build_noise = 0.45;
 constexpr double per_size_doubling = 0.055;
 constexpr double per_rank_doubling = 0.4;  // of a node; as trends have it, results/published
 constexpr double least_per_doubling = 0.05;

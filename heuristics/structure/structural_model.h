@@ -19,6 +19,11 @@
 
 namespace collbench {
 
+/// Of ln(time) by a build of the library that was not measured there: half of the variance of the
+/// priors by technology (0.6 to 0.7), whose other half is the network, which is the same. Another
+/// type or operator counts as much.
+inline constexpr double other_build_noise = 0.45;
+
 /// What was fitted, so that it can be stored and judged.
 struct NetworkFit {
   std::vector<FittedConstant> constants;  // as network_model() lists them

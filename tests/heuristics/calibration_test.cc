@@ -345,6 +345,20 @@ TEST(FittedMachineTest, CostsReadBackAsTheyWereFitted) {
   EXPECT_NEAR(link.nominal.bytes_per_second / fitted.node_rate.value, 1, 1e-3);
 }
 
+TEST(CalibrationTest, RowsOfNoSystemAreNotPredictedAsThoseOfAnother) {
+  std::vector<MeasuredTime> rows = curves({2, 4});
+  for (MeasuredTime& row : rows) row.system.clear();
+  const MeasuredTime own = rows.front();
+  for (MeasuredTime row : curves({2, 4, 8})) {
+    row.time *= 3;
+    rows.push_back(row);
+  }
+  std::string instead;
+  const auto estimate = Calibration(rows).estimate(method_of(own), own.scale, own.bytes, &instead);
+  EXPECT_NEAR(estimate->time / own.time, 1, 0.05);
+  EXPECT_THAT(instead, IsEmpty());
+}
+
 TEST(CalibrationTest, OfAHostWhoseRanksWaitForCoresTheLongVectorsShowAnotherUnit) {
   std::vector<MeasuredTime> rows;
   for (const auto& [ranks, unit] : {std::pair{2, 1.0}, {4, 1000.0}}) {
@@ -355,6 +369,17 @@ TEST(CalibrationTest, OfAHostWhoseRanksWaitForCoresTheLongVectorsShowAnotherUnit
     }
   }
   EXPECT_THAT(refusal_of_rows(rows), HasSubstr("another unit"));
+}
+
+TEST(CalibrationTest, RowsOfOneRankAmongOthersAreLeftOut) {
+  std::vector<MeasuredTime> rows = curves({1, 2});
+  const Calibration before(rows);
+  for (const MeasuredTime& row : curve({1, 1})) rows.push_back(row);
+  const Calibration after(rows);
+  EXPECT_THAT(after.notes(), ElementsAre("10 rows of one rank, which sends nothing, left out"));
+  const MethodKey method = method_of(rows.front());
+  EXPECT_EQ(before.estimate(method, {16, 4}, Bytes{1 << 20})->time,
+            after.estimate(method, {16, 4}, Bytes{1 << 20})->time);
 }
 
 }  // namespace
