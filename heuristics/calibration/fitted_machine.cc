@@ -4,8 +4,12 @@
 #include <array>
 #include <cmath>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
+
+#include <Eigen/LU>
 
 #include "algorithms/registry.h"
 #include "core/error.h"
@@ -22,6 +26,8 @@ using Costs4 = std::array<double, 4>;
 constexpr Costs4 least_costs = {1e-9, 1e-9, 1e-12, 1e-12};
 
 constexpr double poor_error = 0.3;  // of predict(), that the description warns of
+constexpr double own_error = 0.01;  // of predict(), of times that it explains best
+constexpr double told_apart = 10;   // factor beyond which the data do not tell a cost from nothing
 
 /// One measured time of an algorithm of ours.
 struct FittedRow {
@@ -51,13 +57,14 @@ MeasuredMethods methods_like(std::span<const MeasuredTime> points, const Calibra
   return methods;
 }
 
-/// Rows of several nodes, or of one.
-std::vector<FittedRow> played_rows(const MeasuredMethods& methods, bool between) {
+/// Rows of several nodes, or of one, on a host of so many cores (0: any).
+std::vector<FittedRow> played_rows(const MeasuredMethods& methods, bool between, int cores) {
   std::vector<FittedRow> played;
   for (const MeasuredMethod& measured : methods) {
     for (const MeasuredTime& row : measured.points) {
       const bool alike = between ? row.scale.ranks == row.scale.nodes : row.scale.nodes <= 1;
       if (!alike || row.scale.ranks < 2 || row.scale.ranks > 256) continue;
+      if (cores > 0 && row.scale.cores != cores) continue;
       try {
         played.push_back({row, make_schedule(parse_algorithm_spec(row.algorithm), row.scale.ranks,
                                              row.bytes, {row.collective})});
@@ -94,6 +101,28 @@ Costs4 amounts(const FittedRow& played, const Costs4& costs) {
           p.bandwidth / Seconds{costs[2]}, p.reduction / Seconds{costs[3]}};
 }
 
+/// What large errors count for.
+double weight_of(double error) { return 1 / std::sqrt(1 + 4 * error * error); }
+
+/// The factor that each cost may be off: by the inverse of the normal matrix, so that costs whose
+/// shares of the times grow alike are as unsure as their sum leaves them. `variance` is of the
+/// relative errors, each with its weight.
+Costs4 spread_of(const std::vector<Eigen::Vector4d>& shares, const std::vector<double>& weights,
+                 double variance) {
+  constexpr double ridge = 1e-9;
+  Eigen::Matrix4d normal = Eigen::Matrix4d::Zero();
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    normal += weights[i] * shares[i] * shares[i].transpose();
+  }
+  normal += ridge * static_cast<double>(shares.size()) * Eigen::Matrix4d::Identity();
+  const Eigen::Vector4d inverse = normal.inverse().diagonal();
+  Costs4 spread{};
+  for (int k = 0; k < 4; ++k) {
+    spread[k] = 1 + 2 * std::sqrt(std::max(variance, own_error * own_error) * inverse[k]);
+  }
+  return spread;
+}
+
 /// Least squares of relative errors with costs that stay positive, by coordinates; large errors
 /// count less. `spread` gets the factor that each cost may be off.
 Costs4 fit_amounts(const std::vector<FittedRow>& played, const std::vector<Costs4>& all,
@@ -103,29 +132,46 @@ Costs4 fit_amounts(const std::vector<FittedRow>& played, const std::vector<Costs
     for (std::size_t k = 0; k < c.size(); ++k) sum += all[i][k] * c[k];
     return sum / played[i].row.time.count() - 1;
   };
-  Costs4 curvature{};
-  double variance = 0;
   for (int round = 0; round < 300; ++round) {
     for (std::size_t k = 0; k < costs.size(); ++k) {
       double top = 0;
-      curvature[k] = 0;
-      variance = 0;
+      double curvature = 0;
       for (std::size_t i = 0; i < played.size(); ++i) {
         const double r = relative(i, costs);
-        const double weight = 1 / std::sqrt(1 + 4 * r * r);
         const double slope = all[i][k] / played[i].row.time.count();
-        top += weight * slope * r;
-        curvature[k] += weight * slope * slope;
-        variance += weight * r * r;
+        top += weight_of(r) * slope * r;
+        curvature += weight_of(r) * slope * slope;
       }
-      if (curvature[k] <= 0) continue;
-      costs[k] = std::max(costs[k] - top / curvature[k], least_costs[k]);
+      if (curvature <= 0) continue;
+      costs[k] = std::max(costs[k] - top / curvature, least_costs[k]);
     }
   }
-  variance /= static_cast<double>(played.size());
-  for (std::size_t k = 0; k < costs.size(); ++k) {
-    const double deviation = curvature[k] > 0 ? std::sqrt(4 * variance / curvature[k]) : costs[k];
-    spread[k] = 1 + deviation / costs[k];
+  std::vector<Eigen::Vector4d> shares;
+  std::vector<double> weights;
+  double variance = 0;
+  for (std::size_t i = 0; i < played.size(); ++i) {
+    const double r = relative(i, costs);
+    weights.push_back(weight_of(r));
+    variance += weights.back() * r * r / static_cast<double>(played.size());
+    Eigen::Vector4d& own = shares.emplace_back(Eigen::Vector4d::Zero());
+    for (int k = 0; k < 4; ++k) {
+      if (costs[k] > least_costs[k]) own[k] = all[i][k] * costs[k] / played[i].row.time.count();
+    }
+  }
+  spread = spread_of(shares, weights, variance);
+  return costs;
+}
+
+/// The same, where what is not told apart from the others is left to them: of reductions and of
+/// the overhead there may be none.
+Costs4 fit_told_apart(const std::vector<FittedRow>& played, std::vector<Costs4> all, Costs4 costs,
+                      Costs4& spread) {
+  costs = fit_amounts(played, all, costs, spread);
+  for (const std::size_t k : {3U, 0U}) {
+    if (costs[k] <= least_costs[k] || spread[k] <= told_apart) continue;
+    for (Costs4& each : all) each[k] = 0;
+    costs[k] = least_costs[k];
+    costs = fit_amounts(played, all, costs, spread);
   }
   return costs;
 }
@@ -139,20 +185,29 @@ double median_error(const std::vector<FittedRow>& played, const Costs4& costs) {
 }
 
 FittedCost fitted(double value, double factor) {
-  // Beyond ten times the data do not tell the cost from nothing.
-  if (factor > 10 || !std::isfinite(value)) return {};
+  if (factor > told_apart || !std::isfinite(value)) return {};
   return {value, factor};
 }
 
+/// The least number of nodes whose rates are those of any: two nodes alone exchange directly, so
+/// more of them count where such were measured at long vectors too.
+int least_nodes(std::span<const MeasuredTime> points) {
+  constexpr std::int64_t near = 4;  // times shorter
+  Bytes of_two;
+  Bytes of_more;
+  for (const MeasuredTime& row : points) {
+    if (row.scale.nodes == 2) of_two = std::max(of_two, row.bytes);
+    if (row.scale.nodes > 2) of_more = std::max(of_more, row.bytes);
+  }
+  return of_more.count > 0 && of_more.count >= of_two.count / near ? 3 : 2;
+}
+
 /// The most bytes per second and rank, all ways of the collective counted, that any method and size
-/// reached inside one node or between nodes. Two nodes alone exchange directly, so more of them
-/// count where there are more.
+/// reached inside one node or between nodes.
 double reached_rate(const MeasuredMethods& methods, bool between) {
   double rate = 0;
   for (const MeasuredMethod& measured : methods) {
-    int most = 1;
-    for (const MeasuredTime& row : measured.points) most = std::max(most, row.scale.nodes);
-    const int least = between ? std::clamp(most, 2, 3) : 1;
+    const int least = between ? least_nodes(measured.points) : 1;
     for (const MeasuredTime& row : measured.points) {
       const int nodes = std::max(row.scale.nodes, 1);
       if (between ? nodes < least : nodes > 1) continue;
@@ -170,7 +225,7 @@ void fit_to_schedules(const MeasuredMethods& methods, const std::vector<FittedRo
   for (int i = 0; i < 3; ++i) {
     std::vector<Costs4> all;
     for (const FittedRow& each : played) all.push_back(amounts(each, costs));
-    costs = fit_amounts(played, all, costs, spread);
+    costs = fit_told_apart(played, std::move(all), costs, spread);
   }
   machine.error = median_error(played, costs);
   if (costs[0] > least_costs[0]) machine.overhead = fitted(costs[0], spread[0]);
@@ -196,12 +251,13 @@ void fit_to_schedules(const MeasuredMethods& methods, const std::vector<FittedRo
       "; their rate is not told apart from other costs: the most that any size reached";
 }
 
-/// The trend that tells the most: the most scales, then the most points.
+/// The trend that tells the most: one of several nodes, the most scales, then the most points.
 const MethodModel& fullest(const Calibration& calibration) {
   const auto scales = [](const MethodModel& model) {
     std::set<Scale> all;
     for (const MeasuredTime& row : model.points()) all.insert(row.scale);
-    return std::pair(all.size(), model.points().size());
+    const bool between = std::ranges::any_of(all, [](const Scale& s) { return s.nodes > 1; });
+    return std::tuple(between, all.size(), model.points().size());
   };
   return *std::max_element(calibration.models().begin(), calibration.models().end(),
                            [&](const auto& a, const auto& b) { return scales(a) < scales(b); });
@@ -282,9 +338,13 @@ FittedMachine fit_machine(const Calibration& calibration) {
   const std::span<const MeasuredTime> points =
       structured ? std::span(fullest_structure(calibration).points())
                  : std::span(fullest(calibration).points());
-  take_size(points, machine);
   const MeasuredMethods methods = methods_like(points, calibration);
-  const std::vector<FittedRow> played = played_rows(methods, machine.network);
+  take_size(points, machine);
+  if (!structured) {
+    for (const MeasuredMethod& each : methods) take_size(each.points, machine);
+  }
+  const int cores = structured ? fullest_structure(calibration).cores() : 0;
+  const std::vector<FittedRow> played = played_rows(methods, machine.network, cores);
   if (played.size() >= 8) {
     if (machine.network) machine.ranks_per_node = 1;
     fit_to_schedules(methods, played, machine);

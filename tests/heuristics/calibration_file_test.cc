@@ -333,5 +333,45 @@ TEST(CalibrationFileTest, IsFoundInTheNameOfAMachine) {
   std::filesystem::remove_all(folder);
 }
 
+/// Of a trend: 100 GB/s inside a node, 20 GB/s between nodes.
+void add_trend(const char* algorithm, const Scale& scale, std::int64_t last,
+               std::vector<MeasuredTime>& rows) {
+  for (std::int64_t bytes = 1 << 10; bytes <= last; bytes *= 4) {
+    MeasuredTime row =
+        plain_row(bytes, 20e-6 + 2 * static_cast<double>(bytes) / (scale.nodes > 1 ? 20e9 : 100e9));
+    row.algorithm = algorithm;
+    row.scale = scale;
+    rows.push_back(row);
+  }
+}
+
+TEST(FittedMachineTest, ATableOfOneNodeBesideAnotherOfSeveralDoesNotHideTheNetwork) {
+  std::vector<MeasuredTime> rows;
+  for (const int ranks : {2, 4, 8}) add_trend("auto", {ranks, 1}, 1 << 28, rows);
+  for (const int nodes : {2, 4}) add_trend("ring", {8 * nodes, nodes}, 1 << 28, rows);
+  const FittedMachine fitted = fit_machine(Calibration(rows));
+  EXPECT_TRUE(fitted.network);
+  EXPECT_EQ(fitted.ranks_per_node, 8);
+  EXPECT_NEAR(fitted.network_rate.value, 19e9, 2e9);
+}
+
+TEST(FittedMachineTest, AShortVectorOnMoreNodesDoesNotHideTheRateOfTwo) {
+  std::vector<MeasuredTime> rows;
+  add_trend("auto", {16, 2}, 1 << 28, rows);
+  add_trend("auto", {32, 4}, 1 << 12, rows);
+  EXPECT_NEAR(fit_machine(Calibration(rows)).network_rate.value, 19e9, 2e9);
+}
+
+// A ring and direct send two bytes for each that they reduce, whatever the ranks.
+TEST(FittedMachineTest, WhatOnlyASumIsKnownOfIsOneCost) {
+  std::vector<MeasuredTime> rows = measured_on({10e-6, 2e-6, 12.5e9, 1e15}, true);
+  std::erase_if(rows, [](const MeasuredTime& row) {
+    return row.algorithm != "ring" && row.algorithm != "halving-doubling";
+  });
+  const FittedMachine fitted = fit_machine(Calibration(rows));
+  EXPECT_NEAR(fitted.network_rate.value / 12.5e9, 1, 0.02);
+  EXPECT_EQ(fitted.reduction_rate.value, 0) << "not told apart";
+}
+
 }  // namespace
 }  // namespace collbench
