@@ -52,10 +52,11 @@ double log_deviation(const Estimate& estimate) {
 }
 
 /// That `a` is faster than `b`. Half of the variance at a scale that was not measured is common to
-/// all methods there and does not change their order.
-double probability_faster(const FittedCandidate& a, const FittedCandidate& b) {
-  const double deviation =
-      std::sqrt(0.5) * std::hypot(log_deviation(a.estimate), log_deviation(b.estimate));
+/// all methods there and does not change their order; where `b` was measured, nothing is.
+double probability_faster(const FittedCandidate& a, const FittedCandidate& b,
+                          double common_variance) {
+  const double deviation = std::sqrt(1 - common_variance) *
+                           std::hypot(log_deviation(a.estimate), log_deviation(b.estimate));
   const double lead = std::log(b.counted / a.counted);
   if (deviation <= 0) return lead > 0 ? 1 : 0;
   return 0.5 * std::erfc(-lead / deviation / std::sqrt(2.0));
@@ -63,7 +64,8 @@ double probability_faster(const FittedCandidate& a, const FittedCandidate& b) {
 
 /// Moves what was the fastest where it was measured to the front, unless the one in front is faster
 /// with some certainty: a model that is unsure should not overrule a measurement.
-void keep_the_known(const KnownTimes& known, std::vector<FittedCandidate>& candidates) {
+void keep_the_known(const KnownTimes& known, double common_variance,
+                    std::vector<FittedCandidate>& candidates) {
   auto best = candidates.end();
   for (auto each = candidates.begin(); each != candidates.end(); ++each) {
     const Seconds time = known.of(*each);
@@ -71,7 +73,7 @@ void keep_the_known(const KnownTimes& known, std::vector<FittedCandidate>& candi
     if (best == candidates.end() || time < known.of(*best)) best = each;
   }
   if (best == candidates.end() || best == candidates.begin()) return;
-  if (probability_faster(candidates.front(), *best) >= certain_enough) return;
+  if (probability_faster(candidates.front(), *best, common_variance) >= certain_enough) return;
   best->is_kept = true;
   std::rotate(candidates.begin(), best, std::next(best));
 }
@@ -97,6 +99,25 @@ void keep_default(std::span<const MeasuredTime> points, const Scale& scale, Byte
   if (outside == 0 || candidates.front().counted < own->counted * enough) return;
   own->is_default = true;
   std::rotate(candidates.begin(), own, std::next(own));
+}
+
+/// None for a method of which neither its own trend nor its schedule tells the time.
+std::optional<FittedCandidate> candidate_of(const Calibration& calibration, const MethodKey& method,
+                                            const Scale& scale, Bytes bytes) {
+  FittedCandidate candidate;
+  const StructuralModel* structure = calibration.structure_of(method, scale);
+  if (structure == nullptr) {
+    const MethodModel* trend = calibration.find(method);
+    if (trend == nullptr || trend->method().algorithm != method.algorithm) return {};
+  }
+  candidate.estimate = *calibration.estimate(method, scale, bytes);
+  candidate.counted = candidate.estimate.time;
+  if (structure != nullptr) {
+    candidate.counted *= structure->preference(method, scale, bytes);
+    candidate.may_change = structure->may_change(method, scale, bytes);
+    candidate.is_measured = structure->has_measured(method);
+  }
+  return candidate;
 }
 
 /// The same, as far as both say.
@@ -172,20 +193,15 @@ std::vector<MeasuredTime> times_at_largest_scale(std::span<const MeasuredTime> r
 
 std::vector<FittedCandidate> rank_methods(const Calibration& calibration,
                                           std::span<const MethodKey> methods, const Scale& scale,
-                                          Bytes bytes) {
+                                          Bytes bytes, std::optional<ReductionAsked> reduction) {
   std::vector<FittedCandidate> candidates;
   for (const MethodKey& method : methods) {
-    FittedCandidate candidate;
-    candidate.method = method;
-    const auto estimate = calibration.estimate(method, scale, bytes, &candidate.instead);
-    if (!estimate) continue;
-    candidate.estimate = *estimate;
-    candidate.counted = estimate->time;
-    if (const StructuralModel* structure = calibration.structure_of(method, scale)) {
-      candidate.counted *= structure->preference(method, scale, bytes);
-      candidate.may_change = structure->may_change(method, scale, bytes);
+    MethodKey asked = method;
+    if (reduction) std::tie(asked.type, asked.op) = std::tie(reduction->type, reduction->op);
+    if (auto candidate = candidate_of(calibration, asked, scale, bytes)) {
+      candidates.push_back(*std::move(candidate));
+      candidates.back().method = method;
     }
-    candidates.push_back(std::move(candidate));
   }
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const auto& a, const auto& b) { return a.counted < b.counted; });
@@ -197,12 +213,12 @@ std::vector<FittedCandidate> rank_methods(const Calibration& calibration,
   if (there.count(candidates.front().method) == 0) {
     const KnownTimes known = times_of_others(calibration, there, candidates, scale, bytes);
     settle_ties(known, candidates);
-    if (size_distance(known.bytes, bytes) <= same_size) keep_the_known(known, candidates);
+    if (size_distance(known.bytes, bytes) <= same_size) keep_the_known(known, 0.5, candidates);
     KnownTimes here;
     for (const FittedCandidate& each : candidates) {
       if (there.count(each.method) > 0) here.times[each.method] = each.counted;
     }
-    keep_the_known(here, candidates);
+    keep_the_known(here, 0, candidates);
   }
   keep_default(calibration.points(), scale, bytes, candidates);
   return candidates;

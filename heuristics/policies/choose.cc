@@ -129,10 +129,7 @@ bool is_measured(const Question& question) {
 }
 
 std::string not_measured(const Question& question) {
-  return fmt::format("{} workers on {} were not measured", question.workers,
-                     question.backend.empty() || question.cores == 0
-                         ? counted(question.nodes, "node")
-                         : counted(question.cores, "core"));
+  return fmt::format("{} workers on {} were not measured", question.workers, place_text(question));
 }
 
 /// By the built-in times, if they have so many workers on so many cores.
@@ -196,6 +193,7 @@ Answer ask_auto(const Question& question) {
   }
   if (auto answer = ask_built_in(question)) {
     answer->warnings.insert(answer->warnings.end(), warnings.begin(), warnings.end());
+    if (!warnings.empty()) answer->warnings.back() += ", but the times built in";
     return *std::move(answer);
   }
   require(!question.backend.empty(),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -20,6 +21,7 @@ namespace {
 struct AskedMethods {
   std::vector<MethodKey> methods;
   std::map<MethodKey, std::string> names;
+  std::vector<Candidate> refused;
 
   void add(const MethodKey& method, const std::string& name) {
     if (names.emplace(method, name).second) methods.push_back(method);
@@ -49,16 +51,45 @@ std::vector<MeasuredMethod> measured_of_work(const Question& question, Answer& a
   return found;
 }
 
-/// What a name that was not measured is taken to be of: of those measured with as many ranks and
-/// nodes, else of all, that with the most points.
-MethodKey method_like_asked(const Question& question, const std::vector<MeasuredMethod>& measured) {
+/// Points with as many ranks and nodes as are asked for.
+std::size_t points_there(const Question& question, const MeasuredMethod& measured) {
+  return static_cast<std::size_t>(std::ranges::count_if(measured.points, [&](const auto& row) {
+    return row.scale.ranks == question.workers && row.scale.nodes == question.nodes;
+  }));
+}
+
+/// What a name that was not measured is taken to be of: of the libraries' methods measured with as
+/// many ranks and nodes, else of all, that with the most points.
+MethodKey method_like_asked(const Question& question, const std::vector<MeasuredMethod>& measured,
+                            const std::set<std::string>& libraries) {
   const auto nearness = [&](const MeasuredMethod& each) {
-    const bool is_there = std::ranges::any_of(each.points, [&](const MeasuredTime& row) {
-      return row.scale.ranks == question.workers && row.scale.nodes == question.nodes;
-    });
-    return std::pair(is_there, each.points.size());
+    return std::tuple(libraries.count(each.method.library), points_there(question, each) > 0,
+                      each.points.size());
   };
   return std::ranges::max_element(measured, {}, nearness)->method;
+}
+
+/// By library, the names of the collective asked for.
+std::map<std::string, NameCounts> names_measured(const Question& question,
+                                                 const std::vector<MeasuredMethod>& measured) {
+  std::map<std::string, NameCounts> names;
+  for (const MeasuredMethod& each : measured) {
+    if (each.method.collective != question.collective) continue;
+    auto& [there, all] = names[each.method.library][each.method.algorithm];
+    there += points_there(question, each);
+    all += each.points.size();
+  }
+  return names;
+}
+
+/// What a measured method goes by: of a library that is available by its name, its own choice.
+std::string name_asked(const Question& question, const MethodKey& method, const MethodKey& nearest,
+                       const std::map<std::string, std::string>& listed) {
+  const auto own = listed.find(method.algorithm);
+  if (own != listed.end() && method.library == nearest.library) return own->second;
+  const bool is_library = is_library_default(method.algorithm) &&
+                          std::ranges::count(question.available, method.library) > 0;
+  return is_library ? method.library : method.algorithm;
 }
 
 /// Those of the names asked for, measured or priced by their schedules; of a method measured in
@@ -66,30 +97,33 @@ MethodKey method_like_asked(const Question& question, const std::vector<Measured
 /// a table of rules is of one.
 AskedMethods methods_asked(const Question& question, Answer& answer) {
   const std::vector<MeasuredMethod> measured = measured_of_work(question, answer);
-  const MethodKey nearest = method_like_asked(question, measured);
-  std::set<std::string> names;
-  for (const MeasuredMethod& each : measured) {
-    if (each.method.collective == question.collective && each.method.library == nearest.library) {
-      names.insert(each.method.algorithm);
-    }
-  }
-  const std::map<std::string, std::string> listed = listed_names(names, question.available);
+  std::map<std::string, NameCounts> names = names_measured(question, measured);
+  const std::set<std::string> libraries =
+      libraries_listed(names, question.available, answer.warnings);
+  const MethodKey nearest = method_like_asked(question, measured, libraries);
+  const std::map<std::string, std::string> listed =
+      listed_names(names[nearest.library], question.available);
   AskedMethods asked;
   std::set<std::tuple<std::string, std::string, std::string>> taken;
-  std::set<std::string> known;
+  NameCounts known;
   for (const MeasuredMethod& each : measured) {
     const MethodKey& method = each.method;
-    if (method.collective != question.collective) continue;
-    const auto own = listed.find(method.algorithm);
-    const bool is_listed = own != listed.end() && method.library == nearest.library;
-    const std::string& name = is_listed ? own->second : method.algorithm;
+    if (method.collective != question.collective || libraries.count(method.library) == 0) continue;
+    const std::string name = name_asked(question, method, nearest, listed);
     if (!refusal(question, name, true).empty()) continue;
-    known.insert(name);
+    ++known[name].first;
     if (!taken.insert({method.library, method.algorithm, method.protocol}).second) continue;
     asked.add(method, name);
   }
   for (const std::string& name : question.available) {
     if (known.count(name) > 0) continue;
+    std::string why = refusal(question, name);
+    const auto same = listed_names(known, std::span(&name, 1));
+    if (why.empty() && !same.empty()) why = "measured as " + same.begin()->first;
+    if (!why.empty()) {
+      asked.refused.push_back({name, "", {}, "", std::move(why)});
+      continue;
+    }
     MethodKey other = nearest;
     other.collective = question.collective;
     other.algorithm = name;
@@ -102,7 +136,7 @@ AskedMethods methods_asked(const Question& question, Answer& answer) {
 std::string interval_text(const FittedCandidate& candidate) {
   return fmt::format("80 % within {} to {}; {}{}", to_string(candidate.estimate.low),
                      to_string(candidate.estimate.high), candidate.method.library,
-                     candidate.instead.empty() ? "" : ", by its schedule, not measured");
+                     candidate.is_measured ? "" : ", by its schedule, not measured");
 }
 
 /// In the order of `ranked`, and behind them the methods that it lacks.
@@ -112,8 +146,9 @@ std::vector<Candidate> candidates_of(const std::vector<FittedCandidate>& ranked,
   const bool several = std::ranges::any_of(
       methods, [&](const MethodKey& method) { return method.library != methods.front().library; });
   const auto candidate = [&](const MethodKey& method) {
-    return Candidate{asked.names.at(method),       method.protocol, {}, "", "",
-                     several ? method.library : ""};
+    const std::string& name = asked.names.at(method);
+    const bool says_whose = several && name != method.library;
+    return Candidate{name, method.protocol, {}, "", "", says_whose ? method.library : ""};
   };
   std::vector<Candidate> candidates;
   for (const FittedCandidate& each : ranked) {
@@ -126,6 +161,7 @@ std::vector<Candidate> candidates_of(const std::vector<FittedCandidate>& ranked,
     candidates.push_back(candidate(method));
     candidates.back().refused = "not priced by the fit at this scale";
   }
+  candidates.insert(candidates.end(), asked.refused.begin(), asked.refused.end());
   return candidates;
 }
 
@@ -138,6 +174,22 @@ void explain_ties(const std::vector<FittedCandidate>& ranked,
   if (tied.size() < 2) return;
   answer.reason += fmt::format("; within {:.0f} %, which is noise: {}", 100 * tie,
                                fmt::join(tied.begin() + 1, tied.end(), ", "));
+}
+
+/// Of the host that is asked about; a warning names the one that is taken of several. 0: no host.
+int cores_of_host(const Question& question, const std::string& system, Answer& answer) {
+  const int cores = question.fitted->cores_of(system);
+  if (cores == 0 || question.cores > 0) return cores == 0 ? 0 : question.cores;
+  std::set<int> kinds;
+  for (const StructuralModel& structure : question.fitted->structures()) {
+    if (structure.system() == system && structure.cores() > 0) kinds.insert(structure.cores());
+  }
+  if (kinds.size() > 1) {
+    answer.warnings.push_back(
+        fmt::format("fitted to hosts of {} cores; this is one of {}, which have the most points",
+                    fmt::join(kinds, " and "), cores));
+  }
+  return cores;
 }
 
 /// Why the calibration has no method for a question.
@@ -170,12 +222,13 @@ std::optional<Answer> ask_fitted(const Question& question, std::string& why_not)
   Answer noted;
   const AskedMethods asked = methods_asked(question, noted);
   if (scale.nodes == 1 && !asked.methods.empty()) {
-    scale.cores = question.fitted->cores_of(asked.methods.front().system);
-    if (scale.cores > 0 && question.cores > 0) scale.cores = question.cores;
+    scale.cores = cores_of_host(question, asked.methods.front().system, noted);
   }
-  const auto ranked = rank_methods(*question.fitted, asked.methods, scale, question.bytes);
+  const auto ranked = rank_methods(*question.fitted, asked.methods, scale, question.bytes,
+                                   ReductionAsked{question.type, question.op});
   if (ranked.empty()) {
-    why_not = why_none(question, scale);
+    noted.warnings.insert(noted.warnings.begin(), why_none(question, scale));
+    why_not = fmt::format("{}", fmt::join(noted.warnings, "; "));
     return {};
   }
   const std::vector<Candidate> candidates = candidates_of(ranked, asked);
@@ -198,7 +251,7 @@ std::optional<Answer> ask_fitted(const Question& question, std::string& why_not)
   } else {
     explain_ties(ranked, candidates, answer);
   }
-  if (!best.instead.empty()) {
+  if (!best.is_measured) {
     answer.warnings.push_back(
         fmt::format("{} was not measured; its time is by its schedule", name_of(candidates[0])));
   }

@@ -9,6 +9,7 @@
 // whose sizes end further away.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <set>
@@ -85,8 +86,7 @@ void keep_one_place(const std::string& asked, std::string (*place_of)(const Scal
       warnings.push_back(fmt::format("measured on {}, not on {}", kept, asked));
     } else if (points.size() > 1) {
       warnings.push_back(
-          fmt::format("measured on {} of {} kinds that tables have, which has the "
-                      "most points",
+          fmt::format("measured on {} of {} kinds that tables have, none of which has more points",
                       kept, points.size()));
     }
   }
@@ -120,17 +120,36 @@ std::vector<MeasuredTime> rows_at(const Question& question, IsWanted is_wanted, 
   return rows;
 }
 
+/// Those of the libraries that most of what is available is of.
+void keep_listed_libraries(const Question& question, std::vector<MeasuredTime>& rows,
+                           std::vector<std::string>& warnings) {
+  std::map<std::string, NameCounts> names;
+  for (const MeasuredTime& row : rows) ++names[row.library][row.algorithm].first;
+  const std::set<std::string> libraries = libraries_listed(names, question.available, warnings);
+  std::erase_if(rows, [&](const MeasuredTime& row) { return libraries.count(row.library) == 0; });
+}
+
+/// How much a row says of where it was measured: of rows of one method and size the one that says
+/// the most counts, for the others may be from elsewhere.
+int said_of_place(const MeasuredTime& row) {
+  return (row.scale.nodes > 0 ? 1 : 0) + (row.scale.shape != GridShape{} ? 1 : 0) +
+         (row.scale.cores > 0 ? 1 : 0);
+}
+
 template <typename IsWanted>
 CurveTable table_at(const Question& question, IsWanted is_wanted) {
   CurveTable table;
-  const std::vector<MeasuredTime> rows = rows_at(question, is_wanted, table);
-  std::set<std::string> names;
-  for (const MeasuredTime& row : rows) names.insert(row.algorithm);
+  std::vector<MeasuredTime> rows = rows_at(question, is_wanted, table);
+  keep_listed_libraries(question, rows, table.warnings);
+  NameCounts names;
+  for (const MeasuredTime& row : rows) ++names[row.algorithm].first;
   const std::map<std::string, std::string> listed = listed_names(names, question.available);
   const bool several = std::ranges::any_of(
       rows, [&](const MeasuredTime& row) { return row.library != rows.front().library; });
   // Of what was measured in place and out of place, the latter comes first and counts.
-  for (const MeasuredTime& row : medians_of(rows)) {
+  std::vector<MeasuredTime> medians = medians_of(rows);
+  std::ranges::stable_sort(medians, std::greater(), said_of_place);
+  for (const MeasuredTime& row : medians) {
     const auto name = listed.find(row.algorithm);
     const CurveKey key{several ? row.library : "",
                        name == listed.end() ? row.algorithm : name->second, row.protocol};
@@ -264,6 +283,12 @@ bool is_measured_at(const MeasuredTime& row, const Question& question, int worke
          (!are_cores_known || row.scale.cores == question.cores);
 }
 
+std::string place_text(const Question& question) {
+  if (!question.backend.empty() && question.cores > 0) return counted(question.cores, "core");
+  const std::string shape = to_string(question.shape);
+  return shape.empty() ? counted(question.nodes, "node") : shape + " nodes";
+}
+
 Answer ask_measured(const Question& question) {
   const std::set<int> nearest = nearest_workers(question);
   require(!nearest.empty(),
@@ -300,9 +325,9 @@ Answer ask_oracle(const Question& question) {
   std::erase_if(table.curves,
                 [&](const auto& entry) { return entry.second.count(question.bytes.count) == 0; });
   require(!table.curves.empty(),
-          fmt::format("the oracle knows measured points only; {} with {} workers on {} nodes is "
+          fmt::format("the oracle knows measured points only; {} with {} workers on {} is "
                       "none of them",
-                      to_string(question.bytes), question.workers, question.nodes));
+                      to_string(question.bytes), question.workers, place_text(question)));
   Answer answer = take_fastest(candidates_of(table, question));
   answer.reason = "the fastest measured: " + answer.reason;
   answer.warnings = table.warnings;

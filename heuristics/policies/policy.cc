@@ -226,7 +226,7 @@ std::optional<std::string> known_as(std::string_view algorithm,
   return {};
 }
 
-std::map<std::string, std::string> listed_names(const std::set<std::string>& measured,
+std::map<std::string, std::string> listed_names(const NameCounts& measured,
                                                 std::span<const std::string> available) {
   std::map<std::string, std::string> listed;
   for (const std::string& name : available) {
@@ -234,13 +234,34 @@ std::map<std::string, std::string> listed_names(const std::set<std::string>& mea
   }
   for (const std::string& name : available) {
     if (measured.count(name) > 0) continue;
-    for (const std::string& other : measured) {
-      if (!is_name_for(other, name)) continue;
-      listed.try_emplace(other, name);
-      break;
+    auto most = measured.end();
+    for (auto each = measured.begin(); each != measured.end(); ++each) {
+      if (!is_name_for(each->first, name)) continue;
+      if (most == measured.end() || each->second > most->second) most = each;
     }
+    if (most != measured.end()) listed.try_emplace(most->first, name);
   }
   return listed;
+}
+
+std::set<std::string> libraries_listed(const std::map<std::string, NameCounts>& measured,
+                                       std::span<const std::string> available,
+                                       std::vector<std::string>& warnings) {
+  std::map<std::pair<std::ptrdiff_t, std::size_t>, std::set<std::string>> by_names;
+  for (const auto& [library, names] : measured) {
+    const std::map<std::string, std::string> listed = listed_names(names, available);
+    const auto there = std::ranges::count_if(
+        listed, [&, &own = names](const auto& each) { return own.at(each.first).first > 0; });
+    by_names[{there, listed.size()}].insert(library);
+  }
+  if (by_names.empty()) return {};
+  const auto& [most, libraries] = *by_names.rbegin();
+  for (const auto& [counts, fewer] : by_names) {
+    if (counts == most || counts.second == 0) continue;
+    warnings.push_back(fmt::format("left out: {}, of which fewer names are available than of {}",
+                                   fmt::join(fewer, ", "), fmt::join(libraries, ", ")));
+  }
+  return libraries;
 }
 
 std::string refusal(const Question& question, std::string_view algorithm, bool was_measured) {

@@ -111,10 +111,19 @@ std::string fullest_system(const std::map<std::string, std::size_t>& points, std
 /// is "double-tree" here); itself if nothing is listed, nothing if none of them is.
 std::optional<std::string> known_as(std::string_view algorithm,
                                     std::span<const std::string> available);
+/// How often each name was measured: at the scale asked for, and at all.
+using NameCounts = std::map<std::string, std::pair<std::size_t, std::size_t>>;
 /// Which measured names go by which of `available`: by itself, or as another name for the same, of
-/// several the first.
-std::map<std::string, std::string> listed_names(const std::set<std::string>& measured,
+/// several that with the most points.
+std::map<std::string, std::string> listed_names(const NameCounts& measured,
                                                 std::span<const std::string> available);
+/// Of libraries with the names measured of each, those of which the most names are available, at
+/// the scale asked for and at all: the choice is among what one library has. All if nothing is
+/// listed.
+/// A warning names others that have some.
+std::set<std::string> libraries_listed(const std::map<std::string, NameCounts>& measured,
+                                       std::span<const std::string> available,
+                                       std::vector<std::string>& warnings);
 /// Why `algorithm` may not be taken: not available, replicas would differ, or, unless it
 /// `was_measured` and so is some library's, ours has no such collective; empty if it may.
 std::string refusal(const Question& question, std::string_view algorithm,
@@ -152,6 +161,8 @@ Answer ask_measured(const Question& question);
 /// Whether the row is one of the question's, if it asked for so many workers, and of the same shape
 /// and cores as far as both say.
 bool is_measured_at(const MeasuredTime& row, const Question& question, int workers);
+/// Where the workers are: "2 cores", "4x4x4 nodes", or "64 nodes" where the shape is not known.
+std::string place_text(const Question& question);
 Answer ask_oracle(const Question& question);
 Answer ask_auto(const Question& question);
 

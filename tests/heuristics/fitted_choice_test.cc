@@ -2,13 +2,22 @@
 #include "heuristics/calibration/fitted_choice.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "heuristics/policies/policy.h"
 
 namespace collbench {
 namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
 
 /// Times of a known method over many sizes: rounds of 5 us, and bytes.
 std::vector<MeasuredTime> rows_on(int nodes, const std::string& algorithm, double slower = 1,
@@ -97,6 +106,141 @@ TEST(FittedChoiceTest, OfScalesOfAsManyRanksTheShapeAskedForOrAlwaysTheSameOneCo
     EXPECT_EQ(shape_for({8, 8, 1}), (GridShape{4, 4, 4}));
     std::ranges::reverse(rows);
   }
+}
+
+/// Of a method without a structure: GPUs, eight on each node.
+std::vector<MeasuredTime> trend_of(const std::string& library, const std::string& algorithm,
+                                   double slower = 1, const std::string& system = "made") {
+  std::vector<MeasuredTime> rows;
+  for (const int nodes : {2, 4}) {
+    for (MeasuredTime& row : rows_on(nodes, algorithm, slower, system)) {
+      row.library = library;
+      row.scale.ranks = 8 * nodes;
+      rows.push_back(row);
+    }
+  }
+  return rows;
+}
+
+/// Of a question about 1 MiB on 4 nodes, or about as many of one rank each.
+Answer answer_of(const std::vector<MeasuredTime>& rows, std::vector<std::string> available,
+                 int each = 1, const Question& like = {}) {
+  const Calibration calibration(rows);
+  Question question = like;
+  question.bytes = Bytes{1 << 20};
+  question.nodes = 4;
+  question.workers = 4 * each;
+  question.available = std::move(available);
+  question.fitted = &calibration;
+  std::string why_not;
+  const std::optional<Answer> answer = ask_fitted(question, why_not);
+  return answer ? *answer : Answer{"none", "", why_not, {}, {}};
+}
+
+std::vector<std::string> refused_in(const Answer& answer) {
+  std::vector<std::string> refused;
+  for (const Candidate& each : answer.candidates) {
+    if (!each.refused.empty()) refused.push_back(name_of(each) + ": " + each.refused);
+  }
+  return refused;
+}
+
+TEST(FittedChoiceTest, TheTimeOfALibrarysOwnChoiceIsNoPriceOfAnother) {
+  const std::vector<MeasuredTime> rows = trend_of("openmpi 4.1.5", "auto");
+  const Answer answer = answer_of(rows, {"linear", "ring", "auto"}, 8);
+  EXPECT_EQ(answer.algorithm, "auto");
+  EXPECT_THAT(refused_in(answer), ElementsAre("linear: not priced by the fit at this scale",
+                                              "ring: not priced by the fit at this scale"));
+  EXPECT_EQ(answer_of(rows, {"linear", "ring"}, 8).reason, "the fit cannot price linear, ring");
+}
+
+TEST(FittedChoiceTest, OfLibrariesThatAreAvailableByNameEachOnesOwnTimeCounts) {
+  std::vector<MeasuredTime> rows = trend_of("nccl", "auto");
+  append(trend_of("mpi", "auto", 8), rows);
+  const Answer answer = answer_of(rows, {"mpi", "nccl"}, 8);
+  EXPECT_EQ(answer.algorithm, "nccl");
+  ASSERT_EQ(answer.candidates.size(), 2U);
+  EXPECT_NEAR(*answer.candidates[1].time / *answer.candidates[0].time, 8, 0.1);
+}
+
+TEST(FittedChoiceTest, OfTwoNamesForOneThatIsAvailableTheOneMeasuredThereCounts) {
+  std::vector<MeasuredTime> rows = rows_on(8, "rabenseifner_mpich");
+  append(rows_on(8, "rabenseifner_over"), rows);
+  append(rows_on(4, "rabenseifner_over"), rows);
+  append(rows_on(4, "ring_ompi", 2), rows);
+  const Answer answer = answer_of(rows, {"ring", "rabenseifner"});
+  EXPECT_EQ(answer.algorithm, "rabenseifner");
+  EXPECT_THAT(answer.warnings, IsEmpty()) << "of scales that were not measured";
+  EXPECT_THAT(refused_in(answer_of(rows, {"ring", "ring_ompi"})),
+              ElementsAre("ring: measured as ring_ompi"));
+}
+
+TEST(FittedChoiceTest, NamesOfTheLibraryThatHasMostOfThemCount) {
+  std::vector<MeasuredTime> rows = rows_on(4, "ring_ompi");
+  append(rows_on(4, "recursive_doubling_ompi", 2), rows);
+  for (MeasuredTime row : rows_on(4, "ring", 0.1)) {
+    row.library = "nccl";
+    rows.push_back(row);
+  }
+  const Answer answer = answer_of(rows, {"ring", "recursive-doubling"});
+  EXPECT_THAT(refused_in(answer), IsEmpty());
+  EXPECT_GT(*answer.candidates.front().time, Seconds{200e-6}) << "which is not NCCL's";
+  EXPECT_THAT(answer.warnings, Contains(HasSubstr("left out: nccl")));
+}
+
+TEST(FittedChoiceTest, WhatMakesReplicasDifferIsRefusedThoughItWasMeasured) {
+  std::vector<MeasuredTime> rows = rows_on(4, "ring");
+  append(rows_on(4, "swing:latency", 0.1), rows);
+  for (MeasuredTime& row : rows) row.library = "grpc";
+  const Answer answer = answer_of(rows, {"ring", "swing:latency"});
+  EXPECT_EQ(answer.algorithm, "ring");
+  EXPECT_THAT(refused_in(answer), ElementsAre("swing:latency: replicas would differ in rounding"));
+}
+
+TEST(FittedChoiceTest, AFitOfOneCollectiveSaysNothingOfAnother) {
+  std::vector<MeasuredTime> rows = trend_of("nccl", "ring");
+  for (MeasuredTime& row : rows) row.collective = CollectiveKind::all_gather;
+  EXPECT_EQ(Calibration(rows).find(method_of(trend_of("nccl", "ring").front())), nullptr);
+  EXPECT_EQ(answer_of(rows, {"ring"}, 8).reason, "no all-reduce was measured");
+  Question gather;
+  gather.collective = CollectiveKind::all_gather;
+  EXPECT_EQ(answer_of(rows, {"ring"}, 8, gather).algorithm, "ring");
+}
+
+TEST(FittedChoiceTest, AnotherTypeIsLessSure) {
+  const auto width_of = [](const std::vector<MeasuredTime>& rows, int each, DataType type) {
+    const Calibration calibration(rows);
+    std::vector<MethodKey> methods{calibration.measured().front().method};
+    const auto ranked = rank_methods(calibration, methods, {4 * each, 4}, Bytes{1 << 20},
+                                     ReductionAsked{type, ReduceOp::sum});
+    return std::log(ranked.at(0).estimate.high / ranked.at(0).estimate.low) / (2 * 1.2816);
+  };
+  for (const auto& [rows, each] :
+       {std::pair{rows_on(4, "ring_ompi"), 1}, {trend_of("nccl", "auto"), 8}}) {
+    EXPECT_LT(width_of(rows, each, DataType::f32), 0.1);
+    EXPECT_NEAR(width_of(rows, each, DataType::f64), 0.455, 0.01);
+  }
+}
+
+TEST(FittedChoiceTest, NothingIsCommonToATimeThatWasMeasuredAndOneThatWasNot) {
+  // On 64 nodes the ring was measured, ever slower, until Rabenseifner is surely faster.
+  const auto deviation = [](const FittedCandidate& each) {
+    return std::log(each.estimate.high / each.estimate.low) / (2 * 1.2816);
+  };
+  std::vector<MeasuredTime> rows = rows_on(16, "ring_ompi");
+  append(rows_on(16, "rabenseifner_ompi"), rows);
+  double lead = 0;
+  for (double slower = 0.3; slower < 10 && lead == 0; slower *= 1.03) {
+    std::vector<MeasuredTime> all = rows;
+    append(rows_on(64, "ring_ompi", slower), all);
+    const auto ranked = ranked_of(all, {64, 64}, Bytes{1 << 20});
+    ASSERT_EQ(ranked.size(), 2U);
+    if (ranked[0].method.algorithm == "ring_ompi") continue;
+    lead = std::log(ranked[1].counted / ranked[0].counted) /
+           std::hypot(deviation(ranked[0]), deviation(ranked[1]));
+  }
+  EXPECT_NEAR(lead, 1.28, 0.2) << "standard deviations of the difference";
+  EXPECT_GT(lead, 1.28);
 }
 
 }  // namespace

@@ -190,6 +190,28 @@ TEST(HostScaleTest, OfTwoHostsInAFileTheCoresAreThoseOfTheOneThatIsAsked) {
   EXPECT_THAT(why_not, HasSubstr("4 ranks on 2 cores"));
 }
 
+TEST(HostScaleTest, OfOneSystemOnTwoNumbersOfCoresTheOneThatIsTakenIsNamed) {
+  std::vector<MeasuredTime> rows = host_rows(Interconnect::host_memory, {2, 4});
+  for (MeasuredTime& row : host_rows(Interconnect::host_memory, {2})) {
+    row.scale.cores = 8;
+    row.time *= 0.1;
+    rows.push_back(row);
+  }
+  const Calibration calibration(rows);
+  const Calibration of_two_cores(host_rows(Interconnect::host_memory, {2, 4}));
+  EXPECT_EQ(fit_machine(calibration).node_rate.value, fit_machine(of_two_cores).node_rate.value);
+  Question question;
+  question.bytes = Bytes{256 << 10};
+  question.workers = 2;
+  question.fitted = &calibration;
+  std::string why_not;
+  EXPECT_THAT(ask_fitted(question, why_not)->warnings,
+              testing::Contains("fitted to hosts of 2 and 8 cores; this is one of 2, which have "
+                                "the most points"));
+  question.cores = 8;
+  EXPECT_THAT(ask_fitted(question, why_not)->warnings, testing::IsEmpty());
+}
+
 TEST(HostScaleTest, TheChoiceOnAHostIsAmongWhatRanksThere) {
   const Calibration calibration(host_rows(Interconnect::host_memory, {2, 4}));
   std::vector<MethodKey> methods;

@@ -182,6 +182,13 @@ TEST(MeasuredPolicyTest, TimesOnOtherCoresAreNotMeasuredHere) {
   const Answer rule = ask(find_policy("auto"), question);
   EXPECT_THAT(rule.warnings,
               Contains("2 workers on 64 cores were not measured; the tables do not count"));
+  for (MeasuredTime& each : times) each.scale.cores = 64;
+  question.cores = 2;
+  EXPECT_THAT(ask(find_policy("auto"), question).warnings,
+              Contains("2 workers on 2 cores were not measured; the tables do not count, but the "
+                       "times built in"));
+  for (MeasuredTime& each : times) each.scale.cores = 2;
+  question.cores = 64;
   EXPECT_THAT(ask(find_policy("measured"), question).warnings,
               ElementsAre("measured on 2 cores, not on 64 cores"));
 }
@@ -196,8 +203,12 @@ TEST(MeasuredPolicyTest, ANameThatIsAvailableStandsForWhatWasMeasuredUnderAnothe
   EXPECT_EQ(ask(find_policy("measured"), question).algorithm, "ring");
   EXPECT_THAT(
       listed_names(
-          {"allreduce_nccl_ring", "rabenseifner_over", "recursive_doubling_mpich",
-           "recursive_doubling_over", "default-ring"},
+          {{"allreduce_nccl_ring", {9, 9}},
+           {"rabenseifner_mpich", {0, 90}},
+           {"rabenseifner_over", {5, 20}},
+           {"recursive_doubling_mpich", {0, 3}},
+           {"recursive_doubling_over", {0, 2}},
+           {"default-ring", {1, 1}}},
           std::vector<std::string>{"ring", "recursive-doubling", "tree", "halving-doubling"}),
       ElementsAre(Pair("default-ring", "ring"), Pair("rabenseifner_over", "halving-doubling"),
                   Pair("recursive_doubling_mpich", "recursive-doubling")));
@@ -235,6 +246,51 @@ TEST(MeasuredPolicyTest, OtherCollectivesAreJudgedByTheirOwnRows) {
     EXPECT_EQ(points[1].chosen, "recursive-doubling") << "which ours does not have, but theirs";
     EXPECT_EQ(points[1].regret(), 0);
   }
+}
+
+TEST(MeasuredPolicyTest, RowsThatDoNotSayWhereTheyAreFromGiveWayToThoseOfThePlaceAskedFor) {
+  std::vector<MeasuredTime> times{row("ring", 10), row("ring", 30), row("tree", 20)};
+  for (const auto& [vague, stated] : {std::pair{Scale{64, 64}, Scale{64, 64, {4, 4, 4}}},
+                                      {Scale{64, 1}, Scale{64, 1, {}, 8}},
+                                      {Scale{64, 0}, Scale{64, 8}}}) {
+    times[0].scale = vague;
+    times[1].scale = times[2].scale = stated;
+    Question question;
+    question.bytes = 1_KiB;
+    question.workers = 64;
+    question.nodes = stated.nodes;
+    question.shape = stated.shape;
+    question.cores = stated.cores;
+    question.measured = times;
+    EXPECT_EQ(ask(find_policy("measured"), question).algorithm, "tree") << to_string(stated);
+  }
+}
+
+TEST(MeasuredPolicyTest, TheChoiceIsAmongWhatOneLibraryHas) {
+  const std::vector<MeasuredTime> times{row("ring", 1, "a", "nccl"), row("ring_ompi", 30, "a"),
+                                        row("recursive_doubling_ompi", 20, "a")};
+  Question question;
+  question.bytes = 1_KiB;
+  question.workers = question.nodes = 8;
+  question.measured = times;
+  EXPECT_EQ(ask(find_policy("measured"), question).library, "nccl");
+  question.available = {"ring", "recursive-doubling"};
+  const Answer answer = ask(find_policy("measured"), question);
+  EXPECT_EQ(answer.algorithm, "recursive-doubling");
+  EXPECT_THAT(answer.warnings,
+              ElementsAre("left out: nccl, of which fewer names are available than of lib"));
+}
+
+TEST(MeasuredPolicyTest, WhatWasNotMeasuredSaysItsShape) {
+  const std::vector<MeasuredTime> times = rows_of_two_shapes();
+  Question question;
+  question.bytes = 1_KiB;
+  question.workers = question.nodes = 64;
+  question.shape = {2, 4, 8};
+  question.measured = times;
+  EXPECT_THAT([&] { ask(find_policy("oracle"), question); },
+              testing::ThrowsMessage<InvalidArgument>(
+                  HasSubstr("1 KiB with 64 workers on 2x4x8 nodes is none of them")));
 }
 
 }  // namespace
