@@ -250,6 +250,10 @@ TEST(LaunchSourcesTest, AnEvaluatorIsOutsideTheCluster) {
                  R"({"cluster":{"worker":["a:1","b:2"]},"task":{"type":"evaluator","index":0}})"}});
   EXPECT_TRUE(worker->evaluator);
   EXPECT_EQ(worker->workers(), 2) << "those of the cluster";
+  const auto beside_one = launched(
+      {{"TF_CONFIG", R"({"cluster":{"worker":["a:1"]},"task":{"type":"evaluator","index":0}})"}});
+  ASSERT_TRUE(beside_one.has_value());
+  EXPECT_TRUE(beside_one->evaluator);
 }
 
 TEST(LaunchPatienceTest, AHungConnectionEndsAfterASignalOnceAnotherWorkerHas) {

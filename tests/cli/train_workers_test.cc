@@ -357,7 +357,9 @@ TEST_F(TrainWorkersTest, AnEvaluatorCountsTheStepsOfItsCluster) {
   const auto evaluator = [&](const Arguments& hosts) {
     return run({"--resume", "-T", "1"}, worker(hosts, 0, "evaluator"));
   };
-  EXPECT_EQ(evaluator({"127.0.0.1:7300"}).code, 0) << "the last step of one worker";
+  const CommandOutcome one = evaluator({"127.0.0.1:7300"});
+  EXPECT_EQ(one.code, 0) << one.err;
+  EXPECT_THAT(one.out, HasSubstr("\n       2 ")) << "the last step of one worker";
   const CommandOutcome two = evaluator({"127.0.0.1:7300", "127.0.0.1:7301"});
   EXPECT_EQ(two.code, 5) << two.err;
   EXPECT_THAT(two.err, HasSubstr("saw no new checkpoint"));

@@ -185,8 +185,9 @@ std::vector<Claim> launchers_of(const LaunchFacts& facts) {
             fmt::format("--launcher {}: {} is not set", source.key, source.variables.index));
     if (!claim) continue;
     by_mpirun = by_mpirun || claim->source == open_mpi || claim->source == pmi;
-    is_alone = is_alone || claim->ranks == 1;
-    if (claim->ranks != 1) claims.push_back(*claim);
+    const bool is_only_rank = claim->ranks == 1 && !claim->evaluator;
+    is_alone = is_alone || is_only_rank;
+    if (!is_only_rank) claims.push_back(*claim);
   }
   // mpirun starts its daemons with srun, and their step is what Slurm's variables then describe.
   if (by_mpirun) std::erase_if(claims, [](const Claim& claim) { return claim.source == slurm; });
