@@ -4,12 +4,15 @@
 // cores that ranks share: where the fit knows what an algorithm plays, it is the better answer.
 #include <algorithm>
 #include <map>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "bench/simulated/team.h"
 #include "heuristics/calibration/fit.h"
+#include "heuristics/policies/policy.h"
 
 namespace collbench {
 namespace {
@@ -23,15 +26,28 @@ Scale scale_on(const StructuralModel& structure, const Case& point, const Machin
   return {point.workers, point.workers};
 }
 
+/// What the case names, or the name under which it was measured, at the case's scale if possible.
+std::string measured_name(const StructuralModel& structure, const Case& point) {
+  NameCounts counts;
+  for (const MeasuredTime& row : structure.points()) {
+    auto& [there, all] = counts[row.algorithm];
+    there += row.scale.ranks == point.workers ? 1 : 0;
+    ++all;
+  }
+  const auto listed = listed_names(counts, std::vector{point.algorithm});
+  return listed.empty() ? point.algorithm : listed.begin()->first;
+}
+
 /// The method that the case names, run as it was measured, or else as the one with the most points.
 MethodKey method_on(const StructuralModel& structure, const Case& point) {
+  const std::string name = measured_name(structure, point);
   std::map<MethodKey, int> points;
   for (const MeasuredTime& row : structure.points()) ++points[method_of(row)];
   const auto weight = [&](const auto& entry) {
-    return std::pair(entry.first.algorithm == point.algorithm, entry.second);
+    return std::pair(entry.first.algorithm == name, entry.second);
   };
   MethodKey method = std::ranges::max_element(points, {}, weight)->first;
-  method.algorithm = point.algorithm;
+  method.algorithm = name;
   method.protocol.clear();
   method.type = point.type;
   method.op = point.op;
@@ -56,10 +72,11 @@ Measurement by_structure(const StructuralModel& structure, int able, const Case&
   return modelled(
       estimate.time, fmt::format("{} (by the fit)", point.algorithm),
       fmt::format(
-          "the constants of the file's {} network, fitted to {}{}{}; 80 % within {} to "
+          "the constants of the file's {} network, fitted to {}{}{}{}; 80 % within {} to "
           "{}{}{}",
           network_model(structure.interconnect()).name, structure.basis(),
           whose.empty() ? "" : ", as of " + whose,
+          method.algorithm == point.algorithm ? "" : ", measured as " + method.algorithm,
           able > 1 ? fmt::format(", which has the most points of {} that know it", able) : "",
           to_string(estimate.low), to_string(estimate.high),
           estimate.extrapolates.empty() ? "" : "; extrapolates: ", estimate.extrapolates));

@@ -208,7 +208,7 @@ const Calibration* CaseBinder::calibration_on(const Case& point) {
 
 std::optional<Measurement> CaseBinder::measure_fitted(const Case& point, std::string& remark) {
   const Calibration* calibration = calibration_on(point);
-  if (calibration == nullptr || calibration->structures().empty() || messages_only_) return {};
+  if (calibration == nullptr || messages_only_) return {};
   std::string why_not;
   std::optional<Measurement> fitted =
       measure_fitted_case(point, *calibration, machine_of(point), why_not);
@@ -328,7 +328,13 @@ std::optional<Measurement> CaseBinder::measure_modelled(const Case& point, std::
     return measure_fitted(point, remark);
   }
   require_modelled(point);
-  if (is_of_library) return measure_library_case(point, machine);
+  if (is_of_library) {
+    Measurement measured = measure_library_case(point, machine);
+    if (calibration_on(point) != nullptr) {
+      measured.exact->why += "; on the plain machine of the file, not by its fit, which select has";
+    }
+    return measured;
+  }
   const Prediction added =
       predict_in_network(machine, point.workers, point.bytes, {point.type, point.op});
   Measurement measured = modelled(added.time(), fmt::format("{} (switches add)", point.algorithm),

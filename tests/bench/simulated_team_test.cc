@@ -112,9 +112,9 @@ TEST(SimulatedTeam, OfSeveralFitsInAFileTheOneWithTheMostPointsAnswersAndIsNamed
   const Measurement measured = measure_simulated(simulated_case(path, "ring", 8, 1 << 20), binder);
   MethodKey ring = fit.structures().back().methods().front();
   ASSERT_EQ(ring.system, "b");
-  ring.algorithm = "ring";
   EXPECT_EQ(measured.exact->time, fit.estimate(ring, {8, 8}, Bytes{1 << 20})->time);
-  EXPECT_THAT(measured.exact->why, HasSubstr("as of b OMPI 4.1.5, which has the most points of 2"));
+  EXPECT_THAT(measured.exact->why, HasSubstr("as of b OMPI 4.1.5, measured as ring_ompi, which has "
+                                             "the most points of 2"));
 }
 
 TEST(SimulatedTeam, SaysWhatTheStarOfAFittedFileLeavesOut) {

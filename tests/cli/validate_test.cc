@@ -152,6 +152,16 @@ TEST_F(ValidateTest, SimulateKnowsWhatTheLibraryWouldPlay) {
   EXPECT_THAT(unknown.err, HasSubstr("NCCL has no 'star'; it has ring, tree, nvls"));
 }
 
+TEST_F(ValidateTest, SimulateSaysThatTrendsOfAFileDoNotCount) {
+  out({"calibrate", published + "abci-a100-nccl.csv", "-o", "m.toml"});
+  for (const char* algorithm : {"nccl", "ring"}) {
+    EXPECT_THAT(
+        out({"simulate", "--algo", algorithm, "-t", "cluster:4xm.toml", "-b", "1M", "--explain"}),
+        HasSubstr("not by its fit"))
+        << algorithm;
+  }
+}
+
 TEST_F(ValidateTest, RingsOverWiresFillAMeshThatRanksInOrderDoNot) {
   const auto json = parse_json<nlohmann::json>(
       out({"select", "-t", "mi300x", "-W", "8", "-b", "256M", "-p", "model", "--format", "json"}));
