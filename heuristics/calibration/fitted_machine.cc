@@ -106,7 +106,7 @@ double weight_of(double error) { return 1 / std::sqrt(1 + 4 * error * error); }
 
 /// The factor that each cost may be off: by the inverse of the normal matrix, so that costs whose
 /// shares of the times grow alike are as unsure as their sum leaves them. `variance` is of the
-/// relative errors, each with its weight.
+/// relative errors, each with its weight. No factor is larger than what tells nothing.
 Costs4 spread_of(const std::vector<Eigen::Vector4d>& shares, const std::vector<double>& weights,
                  double variance) {
   constexpr double ridge = 1e-9;
@@ -118,7 +118,8 @@ Costs4 spread_of(const std::vector<Eigen::Vector4d>& shares, const std::vector<d
   const Eigen::Vector4d inverse = normal.inverse().diagonal();
   Costs4 spread{};
   for (int k = 0; k < 4; ++k) {
-    spread[k] = 1 + 2 * std::sqrt(std::max(variance, own_error * own_error) * inverse[k]);
+    const double deviation = 2 * std::sqrt(std::max(variance, own_error * own_error) * inverse[k]);
+    spread[k] = std::min(1 + deviation, 1 + told_apart);
   }
   return spread;
 }
