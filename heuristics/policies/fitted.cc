@@ -28,12 +28,38 @@ struct AskedMethods {
   }
 };
 
+/// Points with as many ranks and nodes as are asked for.
+std::size_t points_there(const Question& question, const MeasuredMethod& measured) {
+  return static_cast<std::size_t>(std::ranges::count_if(measured.points, [&](const auto& row) {
+    return row.scale.ranks == question.workers && row.scale.nodes == question.nodes;
+  }));
+}
+
+/// The system that has the most points, measured at the scale asked for if any was; a warning names
+/// it if there are several.
+std::string system_asked(const Question& question, std::vector<std::string>& warnings) {
+  std::map<std::string, std::size_t> points;
+  std::map<std::string, std::size_t> there;
+  for (const MeasuredMethod& each : question.fitted->measured()) {
+    points[each.method.system] += each.points.size();
+    const std::size_t count = points_there(question, each);
+    if (count > 0) there[each.method.system] += count;
+  }
+  if (there.size() == 1 && points.size() > 1) {
+    warnings.push_back(
+        fmt::format("the machine was fitted to {} systems; this is '{}', the only one measured on "
+                    "as many ranks and nodes",
+                    points.size(), there.begin()->first));
+  }
+  return there.empty()
+             ? fullest_system(points, "the machine was fitted to", warnings)
+             : fullest_system(there, "as many ranks and nodes were measured on", warnings);
+}
+
 /// Those of one system, of the type and operator asked for where there are any.
 std::vector<MeasuredMethod> measured_of_work(const Question& question, Answer& answer) {
   const std::span<const MeasuredMethod> measured = question.fitted->measured();
-  std::map<std::string, std::size_t> points;
-  for (const MeasuredMethod& each : measured) points[each.method.system] += each.points.size();
-  const std::string system = fullest_system(points, "the machine was fitted to", answer.warnings);
+  const std::string system = system_asked(question, answer.warnings);
   const auto same_work = [&](const MethodKey& method) {
     return method.type == question.type && method.op == question.op;
   };
@@ -49,13 +75,6 @@ std::vector<MeasuredMethod> measured_of_work(const Question& question, Answer& a
                                           to_string(question.type), to_string(question.op)));
   }
   return found;
-}
-
-/// Points with as many ranks and nodes as are asked for.
-std::size_t points_there(const Question& question, const MeasuredMethod& measured) {
-  return static_cast<std::size_t>(std::ranges::count_if(measured.points, [&](const auto& row) {
-    return row.scale.ranks == question.workers && row.scale.nodes == question.nodes;
-  }));
 }
 
 /// What a name that was not measured is taken to be of: of the libraries' methods measured with as

@@ -175,6 +175,15 @@ TEST(FittedChoiceTest, OfTwoNamesForOneThatIsAvailableTheOneMeasuredThereCounts)
               ElementsAre("ring: measured as ring_ompi"));
 }
 
+TEST(FittedChoiceTest, OfSeveralSystemsOneThatWasMeasuredThereIsAsked) {
+  std::vector<MeasuredTime> rows;
+  for (const int nodes : {8, 16, 32}) append(rows_on(nodes, "ring_ompi"), rows);
+  append(rows_on(4, "rabenseifner_ompi", 2, "small"), rows);
+  const Answer answer = answer_of(rows, {});
+  EXPECT_THAT(answer.reason, HasSubstr("by the fit to small"));
+  EXPECT_THAT(answer.warnings, Contains(HasSubstr("'small', the only one measured on as many")));
+}
+
 TEST(FittedChoiceTest, NamesOfTheLibraryThatHasMostOfThemCount) {
   std::vector<MeasuredTime> rows = rows_on(4, "ring_ompi");
   append(rows_on(4, "recursive_doubling_ompi", 2), rows);
