@@ -82,12 +82,15 @@ Measurement JoinedTeam::measure(const Case& point, const Sampling& sampling) {
   const Backend& backend = find_backend(point.backend);
   const auto run = [&](RankContext& context) {
     std::optional<UserBuffers> buffers;
-    together(*context.rendezvous, [&] {
-      Case here = point;  // as large as the ranks of this machine are
-      here.workers = world_.ranks_here();
-      require_memory(here, available_memory());
-      buffers = prepare_case(backend, point, context);
-    });
+    together(
+        *context.rendezvous,
+        [&] {
+          Case here = point;  // as large as the ranks of this machine are
+          here.workers = world_.ranks_here();
+          require_memory(here, available_memory());
+          buffers = prepare_case(backend, point, context);
+        },
+        &context.all_refused);
     const LoadWatch watch(world_.processes(), world_.ranks_here());
     measured = measure_prepared(backend, point, sampling, context, *buffers);
     std::string mine;

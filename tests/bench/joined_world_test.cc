@@ -12,7 +12,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/bench/team_cases.h"
+
+#include "bench/measure/team.h"
 #include "core/error.h"
+#include "transports/world/agreement.h"
 #include "transports/world/bootstrap_sockets.h"
 
 namespace collbench {
@@ -24,7 +28,7 @@ using testing::HasSubstr;
 constexpr Seconds patience{20};
 
 /// Runs `use` on each of `ranks` ranks, which meet at rank 0. What each threw, or "".
-std::vector<std::string> on_joined(int ranks, const std::function<void(JoinedWorld&)>& use) {
+std::vector<std::string> on_joined_teams(int ranks, const std::function<void(JoinedTeam&)>& use) {
   const int port = Reception("127.0.0.1:0", "rank 0", 1).port();
   std::vector<std::string> failures(static_cast<std::size_t>(ranks));
   std::vector<std::thread> threads;
@@ -41,8 +45,8 @@ std::vector<std::string> on_joined(int ranks, const std::function<void(JoinedWor
       job.token = "the token of these ranks";
       job.timeout = patience;
       try {
-        JoinedWorld world(job);
-        use(world);
+        JoinedTeam team(job);
+        use(team);
       } catch (const std::exception& error) {
         failures[static_cast<std::size_t>(rank)] = error.what();
       }
@@ -50,6 +54,10 @@ std::vector<std::string> on_joined(int ranks, const std::function<void(JoinedWor
   }
   for (std::thread& thread : threads) thread.join();
   return failures;
+}
+
+std::vector<std::string> on_joined(int ranks, const std::function<void(JoinedWorld&)>& use) {
+  return on_joined_teams(ranks, [&](JoinedTeam& team) { use(team.world()); });
 }
 
 WorldSpec spec_on(const std::string& backend, int ranks) {
@@ -142,6 +150,38 @@ TEST(JoinedWorldTest, AFailureInSharedMemoryEndsTheWaitingOfTheOthersWithItsReas
         << world.rank();
     EXPECT_THAT([&] { sum_over("grpc", world); },
                 testing::ThrowsMessage<TransportError>(HasSubstr("cannot go on")));
+  });
+  EXPECT_THAT(failures, Each(""));
+}
+
+TEST(JoinedWorldTest, GoesOnAfterACaseThatAllRanksRefuse) {
+  const auto failures = on_joined_teams(3, [](JoinedTeam& team) {
+    for (const char* backend : {"grpc", "shm", "grpc"}) {
+      Case point = team_case(backend, "no-such", 3);
+      point.isolate = find_backend(backend).isolates;
+      EXPECT_THAT([&] { team.measure(point, quick()); },
+                  testing::ThrowsMessage<InvalidArgument>(HasSubstr("no-such")));
+      point.algorithm = "ring";
+      EXPECT_EQ(team.measure(point, quick()).latency_ns.size(), 10U) << backend;
+    }
+  });
+  EXPECT_THAT(failures, Each(""));
+}
+
+TEST(JoinedWorldTest, EndsWhereOneRankRefusesAndSaysWhy) {
+  const auto failures = on_joined(3, [](JoinedWorld& world) {
+    const auto run = [](RankContext& context) {
+      const auto prepare = [&] {
+        if (context.rank == 1) throw Unavailable("rank 1 has no GPU");
+      };
+      together(*context.rendezvous, prepare, &context.all_refused);
+    };
+    EXPECT_THROW(world.on_all(spec_on("grpc", world.ranks()), patience,
+                              {.run = run, .order = {}, .answer = {}}),
+                 Error);
+    EXPECT_THAT(
+        [&] { sum_over("grpc", world); },
+        testing::ThrowsMessage<TransportError>(HasSubstr("the ranks cannot go on after: rank 1")));
   });
   EXPECT_THAT(failures, Each(""));
 }

@@ -4,10 +4,20 @@
 #include <cstring>
 #include <exception>
 
+#include <fmt/format.h>
+
 #include "core/error.h"
 #include "core/parse.h"
+#include "transports/world/shared_rendezvous.h"
 
 namespace collbench {
+namespace {
+
+// What a rank answers that cannot take part is its reason, led by one of these.
+constexpr char refused = 'r';
+constexpr char failed = 'f';
+
+}  // namespace
 
 std::vector<std::string> gather_text(const std::string& mine, Rendezvous& rendezvous) {
   const auto length = static_cast<std::int64_t>(mine.size());
@@ -51,20 +61,26 @@ void require_same(const std::vector<NamedValue>& mine, Rendezvous& rendezvous) {
   }
 }
 
-void together(Rendezvous& rendezvous, const std::function<void()>& task) {
+void together(Rendezvous& rendezvous, const std::function<void()>& task, bool* all_refused) {
   std::exception_ptr failure;
-  std::string refusal;
+  std::string answer;
   try {
     task();
   } catch (const std::exception& error) {
-    refusal = error.what();
     failure = std::current_exception();
+    const bool refuses = is_refusal(current_fault(rendezvous.rank()));
+    answer = fmt::format("{}{}", refuses ? refused : failed, error.what());
   }
-  const std::vector<std::string> refusals = gather_text(refusal, rendezvous);
+  const std::vector<std::string> answers = gather_text(answer, rendezvous);
+  if (all_refused != nullptr) {
+    *all_refused = std::all_of(answers.begin(), answers.end(),
+                               [](const std::string& each) { return each.starts_with(refused); });
+  }
   if (failure) std::rethrow_exception(failure);
-  for (std::size_t rank = 0; rank < refusals.size(); ++rank) {
-    if (refusals[rank].empty()) continue;
-    throw TransportError("rank " + std::to_string(rank) + " cannot take part: " + refusals[rank]);
+  for (std::size_t rank = 0; rank < answers.size(); ++rank) {
+    if (answers[rank].empty()) continue;
+    throw TransportError(
+        fmt::format("rank {} cannot take part: {}", rank, answers[rank].substr(1)));
   }
 }
 

@@ -31,7 +31,9 @@ void require_same(const std::vector<NamedValue>& mine, Rendezvous& rendezvous);
 
 /// Runs `task` on every rank. What it throws on one is thrown there, and on all others as
 /// TransportError, "rank 2 cannot take part: no memory", so that no rank waits for one that has
-/// given up. Collective.
-void together(Rendezvous& rendezvous, const std::function<void()>& task);
+/// given up. `all_refused`, unless null, becomes whether every rank did, in the sense of
+/// is_refusal(), so that they can go on together. Collective.
+void together(Rendezvous& rendezvous, const std::function<void()>& task,
+              bool* all_refused = nullptr);
 
 }  // namespace collbench

@@ -1,6 +1,7 @@
 #include "transports/world/joined_world.h"
 
 #include <algorithm>
+#include <exception>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -158,10 +159,9 @@ std::string JoinedWorld::from_rank_0(std::string text) {
 }
 
 std::string JoinedWorld::agree_to_stop(const std::string& mine) {
-  if (broken_) return mine;
-  broken_ = true;
-  const std::vector<std::string> wishes = gather_text(mine, *rendezvous_);
-  broken_ = false;
+  if (!broken_.empty()) return mine;
+  std::vector<std::string> wishes;
+  breaking_if_failed([&] { wishes = gather_text(mine, *rendezvous_); });
   for (Rank rank = 0; rank < job_.ranks(); ++rank) {
     const std::string& wish = wishes[static_cast<std::size_t>(rank)];
     if (wish.empty()) continue;
@@ -202,10 +202,7 @@ void JoinedWorld::leave(const JoinedMemory* memory) {
   context_.arena = nullptr;
 }
 
-void JoinedWorld::on_all(const WorldSpec& spec, Seconds timeout, const Work& work) {
-  if (broken_) throw TransportError("the ranks cannot go on after their first failure");
-  broken_ = true;
-  context_.timeout = timeout;
+void JoinedWorld::work_on(const WorldSpec& spec, const Work& work) {
   const Backend& backend = find_backend(spec.backend);
   require(!backend.spans_machines || spec.transport.empty() || spec.transport == job_.transport,
           fmt::format("the ranks have joined over the transport {}, not {}: use --transport {}",
@@ -217,19 +214,39 @@ void JoinedWorld::on_all(const WorldSpec& spec, Seconds timeout, const Work& wor
   context_.rendezvous = memory ? &memory->rendezvous() : rendezvous_.get();
   context_.arena = memory ? memory->arena() : nullptr;
   context_.made = 0;
+  std::exception_ptr refusal;
   try {
     work.run(context_);
   } catch (...) {
-    if (memory) memory->abort(current_fault(rank()));
-    leave(memory.get());
-    throw;
+    if (!context_.all_refused) {
+      if (memory) memory->abort(current_fault(rank()));
+      leave(memory.get());
+      throw;
+    }
+    refusal = std::current_exception();
   }
   leave(memory.get());
   if (memory) {
     memory.reset();
     rendezvous_->barrier();  // none ends before all have stopped watching it
   }
-  broken_ = false;
+  if (refusal) std::rethrow_exception(refusal);
+}
+
+void JoinedWorld::breaking_if_failed(const std::function<void()>& task) {
+  context_.all_refused = false;
+  try {
+    task();
+  } catch (...) {
+    if (!context_.all_refused) broken_ = current_fault(rank()).what;
+    throw;
+  }
+}
+
+void JoinedWorld::on_all(const WorldSpec& spec, Seconds timeout, const Work& work) {
+  if (!broken_.empty()) throw TransportError("the ranks cannot go on after: " + broken_);
+  context_.timeout = timeout;
+  breaking_if_failed([&] { work_on(spec, work); });
 }
 
 }  // namespace collbench

@@ -41,7 +41,8 @@ struct JoinSpec {
 
 class JoinedMemory;
 
-/// Thread safety: as World. The first failure makes the world unusable.
+/// Thread safety: as World. The first failure makes the world unusable, unless all ranks refused
+/// together(), and their context says so.
 class JoinedWorld final : public World {
  public:
   /// Joins all ranks. Throws Unavailable if the back end cannot be used, InvalidArgument if it has
@@ -83,6 +84,8 @@ class JoinedWorld final : public World {
 
  private:
   int learn_places(int cores);
+  void breaking_if_failed(const std::function<void()>& task);
+  void work_on(const WorldSpec& spec, const Work& work);
   std::unique_ptr<JoinedMemory> share_memory(const Backend& backend, const WorldSpec& spec);
   void leave(const JoinedMemory* memory);
 
@@ -99,7 +102,7 @@ class JoinedWorld final : public World {
   int processors_ = 1;
   int processors_of_rank_0_ = 1;
   bool one_machine_ = false;
-  bool broken_ = false;
+  std::string broken_;  // why the world cannot go on
 };
 
 }  // namespace collbench

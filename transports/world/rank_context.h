@@ -29,6 +29,7 @@ struct RankContext {
   std::string communicator_key;                // what it was made for
   /// What others may read until all have finished the work; ends before the communicator.
   std::shared_ptr<void> kept;
+  bool all_refused = false;          // the work, before anything was begun; see together()
   std::vector<std::string> remarks;  // on what is measured here: "ranks share a GPU"
   std::map<std::int64_t, Bandwidth> exchange_rates;  // measured here, by bytes of a message
 };

@@ -47,6 +47,10 @@ Fault current_fault(Rank rank) {
   }
 }
 
+bool is_refusal(const Fault& fault) {
+  return fault.kind == FaultKind::unavailable || fault.kind == FaultKind::invalid_argument;
+}
+
 Fault stopped_fault() { return {FaultKind::transport, 0, "stopped by " + stop_signal_name()}; }
 
 std::string name_ranks(std::span<const Rank> ranks) {

@@ -32,6 +32,9 @@ struct Fault {
 [[noreturn]] void raise(const Fault& fault);
 /// The fault that describes the exception being handled; call it in a catch clause.
 Fault current_fault(Rank rank);
+/// Whether the rank refused the work, as unavailable or as an invalid argument. Where all do,
+/// nothing was begun, and they can go on.
+bool is_refusal(const Fault& fault);
 /// That of work cut off because of a stop signal.
 Fault stopped_fault();
 

@@ -72,8 +72,7 @@ bool ThreadWorld::run(RankContext& context) {
     {
       const std::lock_guard lock(mutex_);
       failures_.push_back(std::current_exception());
-      refusals_ +=
-          fault.kind == FaultKind::unavailable || fault.kind == FaultKind::invalid_argument;
+      refusals_ += is_refusal(fault);
     }
     abort_all(fault);
     return false;

@@ -285,9 +285,7 @@ class ProcessWorld final : public World {
     for (const auto& outcome : outcomes_) {
       const Fault* fault = outcome ? std::get_if<Fault>(&*outcome) : nullptr;
       if (fault != nullptr && !first) first = *fault;
-      refused =
-          refused && fault != nullptr &&
-          (fault->kind == FaultKind::unavailable || fault->kind == FaultKind::invalid_argument);
+      refused = refused && fault != nullptr && is_refusal(*fault);
     }
     if (!first) return;
     if (!refused) {
