@@ -78,7 +78,7 @@ void require_runnable(const RunPlan& plan, bool all_here) {
   for (const Case& point : plan.cases) {
     require_possible(point);
     if (!plan.skip_unavailable && asked.insert(point.backend).second) require_usable(point);
-    if (!plan.skip_unavailable) require_type(point);
+    if (!plan.skip_unavailable) require_elements(point);
     if (all_here) require_memory(point, available);
   }
 }

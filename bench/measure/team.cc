@@ -114,12 +114,17 @@ void require_unstopped(const Measurement& measured) {
 }
 
 void require_usable(const Case& point) { require_usable(find_backend(point.backend)); }
-void require_possible(const Case& point) { require_possible(world_of(point)); }
+void require_possible(const Case& point) {
+  const WorldSpec spec = world_of(point);
+  require_possible(spec);
+  const Backend& backend = find_backend(point.backend);
+  if (backend.require_fits != nullptr) backend.require_fits(spec, point.type);
+}
 
-void require_type(const Case& point) {
+void require_elements(const Case& point) {
   const Backend* const library = black_box(point.algorithm);
   if (library == nullptr || library->name != point.backend) return;
-  if (library->require_type != nullptr) library->require_type(point.type);
+  if (library->require_elements != nullptr) library->require_elements(world_of(point), point.type);
 }
 
 std::unique_ptr<Team> make_team(const Case& point, const Sampling& sampling) {

@@ -53,11 +53,12 @@ class JoinedTeam final : public Team {
 /// Throws TransportError, "stopped by SIGTERM at rank 1", if a signal ended the measurement early.
 void require_unstopped(const Measurement& measured);
 
-/// Throws as require_usable() and require_possible() do, before anything is started.
+/// Throws as require_usable(), and as require_possible() and Backend::require_fits() do, before
+/// anything is started.
 void require_usable(const Case& point);
 void require_possible(const Case& point);
-/// Throws Unavailable for elements that the library of a case does not have.
-void require_type(const Case& point);
+/// Throws Unavailable for elements that the library of a case does not have, or cannot count.
+void require_elements(const Case& point);
 
 /// Starts `which.workers` workers for the back end, isolation and transport of `which`.
 /// Throws Unavailable with the reason, or InvalidArgument with what would be possible.

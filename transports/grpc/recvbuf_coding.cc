@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <charconv>
 
+#include <fmt/format.h>
+
 #include "grpc_recvbuf.pb.h"
+
+#include "core/error.h"
 
 namespace collbench::recvbuf {
 
@@ -12,6 +16,13 @@ namespace {
 constexpr std::size_t piece_bytes = 4096;  // recv_buf_max_chunk
 
 }  // namespace
+
+void require_buffer(Bytes size) {
+  require(size.count <= most_bytes,
+          fmt::format("tf-recvbuf sends a buffer as one protocol buffer, which cannot hold {} of 2 "
+                      "GiB or more; use --transport raw",
+                      to_string(size)));
+}
 
 void encode(std::span<const std::byte> buffer, RecvBufResponse& response) {
   RecvBufRespExtra extra;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "algorithms/schedule.h"
+#include "core/units.h"
 
 namespace collbench::recvbuf {
 
@@ -21,6 +22,9 @@ class RecvBufResponse;
 
 /// What fits in a message of 2^31 - 1 bytes beside what each piece and the message take themselves.
 inline constexpr std::int64_t most_bytes = (std::int64_t{1} << 31) - (std::int64_t{1} << 21);
+
+/// Throws InvalidArgument for a buffer that does not fit.
+void require_buffer(Bytes size);
 
 /// Fills `response` as the sender does.
 void encode(std::span<const std::byte> buffer, RecvBufResponse& response);

@@ -159,10 +159,7 @@ void RecvBufEndpoint::answer(Served& served, const Offer& offer) {
 
 Endpoint::Ticket RecvBufEndpoint::send(Rank to, Region from) {
   if (from.count == 0) return 0;
-  require(from.size().count <= recvbuf::most_bytes,
-          fmt::format("tf-recvbuf sends a buffer as one protocol buffer, which cannot hold {} of 2 "
-                      "GiB or more; use --transport raw",
-                      to_string(from.size())));
+  recvbuf::require_buffer(from.size());
   check_peer(to);
   wire_->to(to);
   Ticket ticket = 0;

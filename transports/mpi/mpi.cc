@@ -59,6 +59,12 @@ MPI_Op mpi_op(ReduceOp op) {
   throw Unavailable(fmt::format("MPI has no operator number {}", static_cast<int>(op)));
 }
 
+// Counts and places of shares are ints.
+void require_count(std::int64_t count) {
+  if (count <= std::numeric_limits<int>::max()) return;
+  throw Unavailable(fmt::format("MPI counts elements in 31 bits: {} are too many", count));
+}
+
 class MpiCommunicator : public Communicator {
  public:
   explicit MpiCommunicator(MpiAlgorithm algorithm) : algorithm_(std::move(algorithm)) {
@@ -126,12 +132,6 @@ class MpiCommunicator : public Communicator {
   }
 
  private:
-  // Counts and places of shares are ints.
-  static void require_count(std::int64_t count) {
-    if (count <= std::numeric_limits<int>::max()) return;
-    throw Unavailable(fmt::format("MPI counts elements in 31 bits: {} are too many", count));
-  }
-
   bool has_equal_shares(const Collective& collective, std::int64_t count) const {
     return collective.counts.empty() && count % ranks_ == 0;
   }
@@ -269,7 +269,11 @@ std::vector<std::string> mpirun_command(int ranks) {
   return command;
 }
 
-void require_mpi_type(DataType type) { mpi_type(type); }
+void require_mpi_elements(CollectiveKind kind, DataType type, Bytes vector) {
+  mpi_type(type);
+  if (kind == CollectiveKind::all_reduce) return;  // several calls
+  require_count(kind == CollectiveKind::all_gather ? vector.count : vector.count / size_of(type));
+}
 
 std::unique_ptr<Communicator> make_mpi_communicator(const std::string& algorithm) {
   const MpiAlgorithm chosen = mpi_algorithm(algorithm);

@@ -29,8 +29,9 @@ std::vector<std::string> mpirun_command(int ranks);
 /// "Open MPI v4.1.4", "MPICH Version: 4.0.2": what this build is linked with.
 std::string mpi_library();
 
-/// Throws Unavailable for a type that MPI does not have.
-void require_mpi_type(DataType type);
+/// Throws Unavailable for a type that MPI does not have, and for a vector of more elements than its
+/// calls for the collective can count.
+void require_mpi_elements(CollectiveKind kind, DataType type, Bytes vector);
 
 /// This process's rank of MPI_COMM_WORLD, whose all-reduces are those of `algorithm`
 /// (mpi_algorithm()). Initializes MPI at the first call; it is finalized when the process exits.

@@ -56,13 +56,7 @@ class ShmEndpoint final : public Endpoint {
   int ranks() const override { return ranks_; }
   Seconds now() const override { return std::chrono::steady_clock::now().time_since_epoch(); }
 
-  void reserve(const Traffic& traffic) override {
-    require(traffic.messages_per_peer_and_round <= shm_slots,
-            "shared memory holds " + std::to_string(shm_slots) +
-                " messages per pair of ranks, and this schedule sends " +
-                std::to_string(traffic.messages_per_peer_and_round) +
-                " in one round; use fewer segments");
-  }
+  void reserve(const Traffic& traffic) override { require_shm_slots(traffic); }
 
   bool reaches(Region region) const override {
     if (view_.shared_bytes == 0) return true;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <thread>
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include "core/error.h"
@@ -31,6 +32,13 @@ std::size_t shm_world_footprint(int ranks) {
   require(ranks >= 1 && ranks <= most_ranks,
           "shared memory holds 1 to 512 ranks, not " + std::to_string(ranks));
   return ShmLines::footprint(ranks);
+}
+
+void require_shm_slots(const Traffic& traffic) {
+  require(traffic.messages_per_peer_and_round <= shm_slots,
+          fmt::format("shared memory holds {} messages per pair of ranks, and this schedule sends "
+                      "{} in one round; use fewer segments",
+                      shm_slots, traffic.messages_per_peer_and_round));
 }
 
 void create_shm_world(std::byte* memory, int ranks, const ShmOptions& options) {

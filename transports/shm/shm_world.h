@@ -35,6 +35,9 @@ struct ShmOptions {
 /// Bytes a world of `ranks` ranks needs. Requires 1 <= ranks <= 512.
 std::size_t shm_world_footprint(int ranks);
 
+/// Throws InvalidArgument for more messages at a time than a world holds.
+void require_shm_slots(const Traffic& traffic);
+
 /// Lays out a world in `memory`: zero-filled, 64-byte aligned, shm_world_footprint(ranks) bytes,
 /// which must outlive the endpoints. Called once, before any endpoint is made.
 void create_shm_world(std::byte* memory, int ranks, const ShmOptions& options);

@@ -94,8 +94,12 @@ struct Backend {
   /// Throws InvalidArgument for an algorithm that its library does not have, or not for that
   /// collective. Null where that is known otherwise.
   void (*require_algorithm)(const WorldSpec&) = nullptr;
-  /// Throws Unavailable for elements that its library does not have. Null: it has all.
-  void (*require_type)(DataType) = nullptr;
+  /// Throws Unavailable for elements that its library does not have, or so many that it cannot
+  /// count them in one call. Null: it has all.
+  void (*require_elements)(const WorldSpec&, DataType) = nullptr;
+  /// Throws InvalidArgument for ranks, or messages of a schedule, beyond what it holds. Null: there
+  /// is no limit.
+  void (*require_fits)(const WorldSpec&, DataType) = nullptr;
   /// Whether its ranks are bound to an algorithm when they start, so that each needs a world.
   bool world_per_algorithm = false;
   /// Memory of WorldSpec::user_bytes; allocate_pages() if null. Made after the communicator.

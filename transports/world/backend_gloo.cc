@@ -29,7 +29,7 @@ std::unique_ptr<Communicator> make_gloo_rank(const WorldSpec& spec, RankContext&
 
 void complete_gloo(Backend& row) {
   row.require_algorithm = require_in_gloo;
-  row.require_type = require_gloo_type;
+  row.require_elements = [](const WorldSpec&, DataType type) { require_gloo_type(type); };
   row.make_communicator = make_gloo_rank;
   row.share = share_gloo;
 }

@@ -11,6 +11,7 @@
 #include "transports/grpc/exchange_rate.h"
 #include "transports/grpc/grpc_calls.h"
 #include "transports/grpc/grpc_endpoint.h"
+#include "transports/grpc/recvbuf_coding.h"
 #include "transports/world/agreement.h"
 #include "transports/world/backend.h"
 #include "transports/world/bootstrap.h"
@@ -122,6 +123,16 @@ std::unique_ptr<Communicator> make_grpc_rank(const WorldSpec& spec, RankContext&
   return play_on(join(spec.transport, context), spec, transport_named(spec.transport).in_words);
 }
 
+// RecvBuf calls send each message as one protocol buffer.
+void require_sendable(const WorldSpec& spec, DataType type) {
+  if (spec.transport != "tf-recvbuf" || spec.algorithm == "auto") return;
+  const Plan plan = plan_of_rank_0(spec, type);
+  for (const Step& step : plan.steps()) {
+    if (step.kind != Step::Kind::send) continue;
+    recvbuf::require_buffer(Bytes{step.count * size_of(type)});
+  }
+}
+
 // Of the slowest rank, in the best of many short tries: a bound must not hold what other processes
 // took. Streams even where the case uses RecvBuf calls: the bound is what gRPC could do.
 Bandwidth exchange_rate(Bytes message, RankContext& context) {
@@ -166,6 +177,7 @@ std::optional<TransportBound> measure_bound(const WorldSpec& spec, RankContext& 
 void complete_grpc(Backend& row) {
   row.make_communicator = make_grpc_rank;
   row.measure_bound = measure_bound;
+  row.require_fits = require_sendable;
   row.join_remote = join_remote;
   row.call_network = make_grpc_calls;
 }

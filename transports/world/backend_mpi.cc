@@ -101,7 +101,9 @@ void complete_mpi(Backend& row) {
                 ", and its own all-reduce, one process per worker";
   row.make_communicator = make_mpi_rank;
   row.require_algorithm = require_in_mpi;
-  row.require_type = require_mpi_type;
+  row.require_elements = [](const WorldSpec& spec, DataType type) {
+    require_mpi_elements(spec.collective.kind, type, spec.bytes);
+  };
   row.launcher = launcher;
   row.tuning = tuning;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "algorithms/fusion.h"
+#include "transports/faults/checked_endpoint.h"
 #include "transports/play/schedule_communicator.h"
 #include "transports/shm/shm_world.h"
 #include "transports/world/backend.h"
@@ -79,6 +80,16 @@ std::unique_ptr<Communicator> make_shm_rank(const WorldSpec& spec, RankContext& 
   return play_on(make_shm_endpoint(view, context.rank), played, over);
 }
 
+// As the endpoint would at the first call.
+void require_in_shm(const WorldSpec& spec, DataType type) {
+  shm_world_footprint(spec.ranks);  // refuses impossible sizes
+  if (spec.algorithm == "auto") return;
+  Traffic traffic = plan_of_rank_0(spec, type).traffic();
+  if (spec.checksum) traffic.messages_per_peer_and_round *= checked_messages;
+  if (!spec.inject.empty()) ++traffic.messages_per_peer_and_round;
+  require_shm_slots(traffic);
+}
+
 void abort_waiting(const WorldSpec& spec, std::byte* arena, const std::string& why) {
   for (int i = 0; i < spec.communicators; ++i) {
     abort_shm_world(arena, why);
@@ -93,6 +104,7 @@ void complete_shm(Backend& row) {
   row.arena_bytes = shm_arena_bytes;
   row.lay_out_arena = lay_out_shm_arena;
   row.abort = abort_waiting;
+  row.require_fits = require_in_shm;
   row.user_memory = shm_user_memory;
 }
 

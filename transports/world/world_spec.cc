@@ -37,6 +37,13 @@ PlayedSchedules schedules_of(const WorldSpec& spec) {
   return {[=](Bytes bytes, DataType) { return make_schedule(algorithm, ranks, bytes); }, others};
 }
 
+Plan plan_of_rank_0(const WorldSpec& spec, DataType type) {
+  const Schedule schedule = schedules_of(spec).of(spec.collective, size_of_groups(spec), spec.bytes,
+                                                  type, spec.algorithm);
+  return {schedule,       0, spec.bytes.count / size_of(type), type, ReduceOp::sum, true,
+          spec.collective};
+}
+
 std::string name_of(const WorldSpec& spec) {
   return spec.schedules
              ? spec.algorithm

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/units.h"
+#include "transports/play/plan.h"
 #include "transports/play/schedule_communicator.h"
 
 namespace collbench {
@@ -33,6 +34,10 @@ struct WorldSpec {
 /// The schedules of a spec. Throws InvalidArgument if its algorithm has none, or not for its
 /// collective.
 PlayedSchedules schedules_of(const WorldSpec& spec);
+
+/// What rank 0 does for a vector of spec.bytes, in place; mostly all ranks send alike. Throws as
+/// schedules_of().
+Plan plan_of_rank_0(const WorldSpec& spec, DataType type);
 
 /// What is played for vectors of spec.bytes, for descriptions.
 std::string name_of(const WorldSpec& spec);
