@@ -5,6 +5,7 @@
 
 #include "tests/bench/team_cases.h"
 
+#include "bench/measure/measure_case.h"
 #include "bench/measure/team.h"
 #include "core/error.h"
 
@@ -12,6 +13,7 @@ namespace collbench {
 namespace {
 
 using testing::HasSubstr;
+using testing::StartsWith;
 using testing::ThrowsMessage;
 
 constexpr std::int64_t gib = std::int64_t{1} << 30;
@@ -63,6 +65,33 @@ TEST(BackendLimitsTest, MoreElementsThanAnMpiCallCountsAreRefused) {
               ThrowsMessage<Unavailable>(HasSubstr("2147483648 are too many")));
   point.type = DataType::f32;
   EXPECT_NO_THROW(require_elements(point));
+}
+
+/// At 1 GB/s with messages of whatever size.
+TransportBound bound_of(const Case& point) {
+  RankContext context;
+  for (const int n : {2, 4}) context.exchange_rates[point.bytes.count / n] = Bandwidth{1e9};
+  const auto bound = find_backend("grpc").measure_bound(world_of(point), context);
+  return bound.value_or(TransportBound{});
+}
+
+TEST(BackendLimitsTest, TheBoundOfGroupsIsThatOfOneOfThem) {
+  Case point = team_case("grpc", "ring", 4, 4'000'000);
+  EXPECT_DOUBLE_EQ(bound_of(point).time.count(), 6e-3);
+  point.groups = "2x2";
+  EXPECT_DOUBLE_EQ(bound_of(point).time.count(), 4e-3);
+  point.groups = "4x1";
+  EXPECT_EQ(bound_of(point).time, Seconds{0}) << "nothing is sent";
+}
+
+TEST(BackendLimitsTest, TheBoundIsThatOfTheTransportWhichIsFaster) {
+  Case point = team_case("grpc", "ring", 4, 4'000'000);
+  for (const char* transport : {"raw", "tf-recvbuf"}) {
+    point.transport = transport;
+    EXPECT_THAT(bound_of(point).reason, StartsWith("gRPC: 2 (N-1)/N M bytes each way at 1 GB/s"));
+  }
+  point.transport = "tcp";
+  EXPECT_THAT(bound_of(point).reason, StartsWith("TCP: 2 (N-1)/N M bytes each way at 1 GB/s"));
 }
 
 }  // namespace

@@ -134,8 +134,8 @@ void require_sendable(const WorldSpec& spec, DataType type) {
 }
 
 // Of the slowest rank, in the best of many short tries: a bound must not hold what other processes
-// took. Streams even where the case uses RecvBuf calls: the bound is what gRPC could do.
-Bandwidth exchange_rate(Bytes message, RankContext& context) {
+// took.
+Bandwidth exchange_rate(const std::string& transport, Bytes message, RankContext& context) {
   const auto [found, is_new] = context.exchange_rates.try_emplace(message.count);
   if (!is_new) return found->second;
   const auto fitting = [](Bytes all, Bytes one, std::int64_t least, std::int64_t most) {
@@ -145,7 +145,7 @@ Bandwidth exchange_rate(Bytes message, RankContext& context) {
   const int attempts = fitting(512_MiB, message * iterations, 5, 60);
   constexpr Seconds long_enough{0.5};  // on slow links; all ranks know the same rates
   Seconds spent{0};
-  const std::unique_ptr<Endpoint> endpoint = join("raw", context);
+  const std::unique_ptr<Endpoint> endpoint = join(transport, context);
   for (int attempt = 0; attempt < attempts && (attempt < 2 || spent < long_enough); ++attempt) {
     const Bandwidth mine = measure_exchange_rate(*endpoint, message, iterations);
     const auto rate = static_cast<std::int64_t>(mine.bytes_per_second);
@@ -157,19 +157,23 @@ Bandwidth exchange_rate(Bytes message, RankContext& context) {
   return found->second;
 }
 
-// What every rank must send and receive, at the rate at which neighbours exchange bytes. Nothing
-// below 64 KiB, where messages cost more than bytes, and nothing where the one endpoint that there
-// is has no streams.
+// What every rank must send and receive within its group, at the rate at which neighbours exchange
+// bytes. Nothing below 64 KiB, where messages cost more than bytes, and nothing where the one
+// endpoint that there is has no streams. Streams even where the case uses RecvBuf calls: the bound
+// is what gRPC could do.
 std::optional<TransportBound> measure_bound(const WorldSpec& spec, RankContext& context) {
-  const int n = spec.ranks;
+  const int n = group_size(parse_groups(spec.groups, spec.ranks), spec.ranks);
   if (spec.bytes < 64_KiB || n < 2 || spec.collective.kind != CollectiveKind::all_reduce) {
     return std::nullopt;
   }
   if (context.endpoint && spec.transport == "tf-recvbuf") return std::nullopt;
-  const Bandwidth rate = exchange_rate(Bytes{spec.bytes.count / n}, context);
-  const Bytes sent{spec.bytes.count / n * 2 * (n - 1)};
-  return TransportBound{sent / rate, "gRPC: 2 (N-1)/N M bytes each way at " + to_string(rate) +
-                                         ", measured here as bare exchange between neighbours"};
+  const bool is_tcp = spec.transport == "tcp";
+  const Bytes message{spec.bytes.count / n};
+  const Bandwidth rate = exchange_rate(is_tcp ? "tcp" : "raw", message, context);
+  return TransportBound{message * (2 * (n - 1)) / rate,
+                        fmt::format("{}: 2 (N-1)/N M bytes each way at {}, measured here as bare "
+                                    "exchange between neighbours",
+                                    is_tcp ? "TCP" : "gRPC", to_string(rate))};
 }
 
 }  // namespace
