@@ -226,6 +226,20 @@ TEST(JoinedWorldTest, ACommunicatorEndsBeforeTheMemoryThatItLiesInEvenAfterAFail
   EXPECT_THAT(looks, Each(1));
 }
 
+TEST(JoinedWorldTest, AnAddressOfAnotherMachineIsNotTakenForOneThatIsInUse) {
+  JoinSpec job;
+  job.backend = "grpc";
+  job.hosts = {"192.0.2.1:7101", "192.0.2.2:7101"};  // of no machine: RFC 5737
+  job.listen = job.hosts[0];
+  job.token = "the token of these ranks";
+  job.timeout = patience;
+  EXPECT_THAT([&] { JoinedWorld world(job); },
+              testing::ThrowsMessage<TransportError>(
+                  testing::AllOf(HasSubstr("cannot listen on 192.0.2.1:7101"),
+                                 HasSubstr("no address of this machine; is rank 0 to run here?"),
+                                 testing::Not(HasSubstr("twice")))));
+}
+
 TEST(JoinedWorldTest, AnotherTransportThanThatOfTheJobIsRefused) {
   const auto failures = on_joined(2, [](JoinedWorld& world) {
     WorldSpec spec = spec_on("grpc", world.ranks());

@@ -1,6 +1,8 @@
 // Ranks as processes joined by gRPC streams: over the loopback interface where we start them, over
 // any network where the user does.
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -63,9 +65,17 @@ std::unique_ptr<GrpcEndpoint> listen_for(const JoinSpec& job, const GrpcOptions&
   try {
     return make_endpoint(job.transport, options);
   } catch (const TransportError& error) {
+    const std::string failure = error.what();
+    const auto is_for = [&](int number) { return failure.ends_with(std::strerror(number)); };
+    if (is_for(EADDRNOTAVAIL)) {
+      throw TransportError(
+          fmt::format("{}: no address of this machine; is rank {} to run here? "
+                      "--bind 0.0.0.0 listens at all that there are",
+                      failure, job.rank));
+    }
+    if (!is_for(EADDRINUSE)) throw;
     if (job.bootstrap.empty() && job.ranks() > 1) show_twice(options, job);
-    throw TransportError(std::string(error.what()) + "; is rank " + std::to_string(job.rank) +
-                         " started twice?");
+    throw TransportError(fmt::format("{}; is rank {} started twice?", failure, job.rank));
   }
 }
 
