@@ -149,6 +149,22 @@ TEST(ProcessTeamTest, ACallerThatSaysNothingKeepsNoWorkerOut) {
   caller.join();
 }
 
+TEST(ProcessTeamTest, WorkersMayOpenMoreFilesThanTheShellAllows) {
+  rlimit usual{};
+  getrlimit(RLIMIT_NOFILE, &usual);
+  const rlimit few{.rlim_cur = 16, .rlim_max = usual.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &few);
+  const Case point = team_case("grpc", "ring", 4, 1000);
+  std::string words;
+  try {
+    StartedTeam(start_world(world_of(point), Seconds{10})).measure(point, quick());
+  } catch (const Error& error) {
+    words = error.what();
+  }
+  setrlimit(RLIMIT_NOFILE, &usual);
+  EXPECT_EQ(words, "");
+}
+
 TEST(ProcessTeamTest, ALauncherWithoutDescriptorsSaysSo) {
   LineListener listener;
   const LineSocket caller = connect_lines(listener.name());

@@ -17,6 +17,7 @@
 #include "transports/world/agreement.h"
 #include "transports/world/backend.h"
 #include "transports/world/bootstrap.h"
+#include "transports/world/bootstrap_sockets.h"
 #include "transports/world/endpoint_views.h"
 #include "transports/world/joined_world.h"
 
@@ -108,6 +109,7 @@ std::shared_ptr<Endpoint> join_remote(const JoinSpec& job) {
   options.timeout = job.timeout;
   options.on_waiting = job.on_waiting;
   options.while_waiting = job.while_waiting;
+  allow_descriptors(descriptors_for(job.ranks()));
   std::unique_ptr<GrpcEndpoint> endpoint = listen_for(job, options);
   const std::vector<std::string> hosts =
       job.bootstrap.empty() ? job.hosts : hosts_met(job, *endpoint);

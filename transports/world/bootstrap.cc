@@ -117,7 +117,7 @@ class BootstrapHost {
                    static_cast<std::size_t>(bootstrap.ranks) + strangers),
         guests_(static_cast<std::size_t>(bootstrap.ranks)),
         missing_(bootstrap.ranks - 1) {
-    allow_descriptors(2 * guests_.size() + 256);
+    allow_descriptors(descriptors_for(bootstrap.ranks));
     guests_[0].address = to_string({bootstrap.host.empty() ? address_.host : bootstrap.host, port});
   }
 

@@ -34,6 +34,10 @@ LineSocket connect_again(const std::string& address, BackOff pauses,
 
 /// Lets this process hold so many connections, as far as it may.
 void allow_descriptors(std::size_t count);
+/// How many a process needs that is one of `ranks` joined over gRPC, or that starts them.
+constexpr std::size_t descriptors_for(int ranks) {
+  return 4 * static_cast<std::size_t>(ranks) + 256;
+}
 
 /// Callers that have connected to a listener but not yet sent a line. Each is greeted with a number
 /// of its own, and has 15 s and 1 KiB; beyond `most` callers the oldest is dropped.

@@ -16,6 +16,8 @@
 #include "core/keyed_digest.h"
 #include "core/scratch_folder.h"
 #include "core/stop_request.h"
+#include "transports/world/bootstrap_messages.h"
+#include "transports/world/bootstrap_sockets.h"
 #include "transports/world/line_socket.h"
 #include "transports/world/shared_memory.h"
 #include "transports/world/shared_rendezvous.h"
@@ -49,6 +51,7 @@ class ProcessWorld final : public World {
         control_memory_(SharedMemory::create(Control::bytes(spec.ranks))),
         control_(Control::create(control_memory_.data(), spec.ranks)),
         workers_(static_cast<std::size_t>(spec.ranks)) {
+    allow_descriptors(descriptors_for(spec.ranks));  // the workers inherit it
     LineListener listener;
     std::vector<std::string> secret = {"COLLBENCH_WORKER_TOKEN=" + token_};
     try {
