@@ -1,6 +1,7 @@
 #include <atomic>
 #include <fstream>
 #include <future>
+#include <iostream>
 #include <map>
 #include <thread>
 
@@ -16,6 +17,7 @@
 #include "bench/measure/measure_case.h"
 #include "bench/measure/team.h"
 #include "core/error.h"
+#include "core/stop_request.h"
 #include "transports/world/line_socket.h"
 
 namespace collbench {
@@ -123,6 +125,30 @@ TEST(ProcessTeamTest, ASignalToOneWorkerEndsTheCaseAndIsNamed) {
   std::this_thread::sleep_for(300ms);
   kill(team.world().processes()[1], SIGTERM);
   EXPECT_EQ(measured.get().stopped_by, "SIGTERM at rank 1");
+}
+
+// In a process of its own: a stop signal is noted for good.
+TEST(ProcessTeamTest, ARankThatIsStillWritingItsAnswerAfterASignalIsWaitedFor) {
+  const auto answer_of_a_stopped_run = [] {
+    watch_stop_signals();
+    const WorldSpec spec = world_of(isolated("ring", 2));
+    const auto world = start_world(spec, Seconds{30});
+    std::string answers;
+    raise(SIGTERM);
+    try {
+      world->on_all(spec, Seconds{30},
+                    {.run = {},
+                     .order = [](Rank) { return "rest"; },
+                     .answer = [&](Rank, const std::string& answer) { answers += answer + " "; },
+                     .stop_grace = stop_grace});
+    } catch (const Error& error) {
+      answers = error.what();
+    }
+    std::cerr << answers;
+    return answers.empty() ? EXIT_FAILURE : EXIT_SUCCESS;
+  };
+  EXPECT_EXIT(std::exit(answer_of_a_stopped_run()), testing::ExitedWithCode(EXIT_SUCCESS),
+              "rested rested");
 }
 
 TEST(ProcessTeamTest, ACallerThatSaysNothingKeepsNoWorkerOut) {

@@ -1,7 +1,10 @@
 // main() of the tests of teams: the binary is also the worker that its teams start, and a process
 // that holds a team until it is killed.
+#include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <string>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,11 +29,19 @@ int hold_team() {
   return 0;
 }
 
+// Beside cases: "rest", in which rank 0 takes 1.2 s more than the others to answer.
+std::string carry_out(collbench::RankContext& context, const collbench::WorldSpec& spec,
+                      const std::string& order) {
+  if (order != "rest") return collbench::carry_out_case(context, spec, order);
+  if (context.rank == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+  return "rested";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "worker") == 0) {
-    const int code = collbench::worker_main({argv + 2, argv + argc}, collbench::carry_out_case);
+    const int code = collbench::worker_main({argv + 2, argv + argc}, carry_out);
     collbench::end_library_sessions();
     return code;
   }

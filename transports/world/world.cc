@@ -193,7 +193,9 @@ class ProcessWorld final : public World {
       const auto now = Clock::now();
       heed_stop_signal(arena, now - last_change);
       for (std::size_t i = 0; i < waiting.size(); ++i) {
-        if (sockets[i].revents != 0) receive_from(waiting[i]);
+        if (sockets[i].revents == 0) continue;
+        receive_from(waiting[i]);
+        last_change = now;
       }
       if (!lost_.empty()) {
         const Rank rank = lost_.front();
@@ -212,16 +214,18 @@ class ProcessWorld final : public World {
   }
 
   // The ranks finish their case with what they have; a rank that does not is cut off. Those that
-  // still progress, only slowly on a busy machine, get more time.
+  // still progress, only slowly on a busy machine, get more time, and so do the last ones: rank 0
+  // may have millions of samples to write down.
   void heed_stop_signal(std::byte* arena, Seconds still_for) {
     if (stop_signal() == 0) return;
     if (!std::exchange(stop_passed_on_, true)) {
       for (const JoinedWorker& worker : workers_) worker.process.signal(SIGTERM);
     }
     const Seconds waited = time_since_stop_signal();
-    if (waited > 4 * stop_grace_ || (waited > stop_grace_ && still_for > stop_grace_)) {
-      give_up(stopped_fault(), arena);
-    }
+    const bool some_answered = silent().size() < workers_.size();
+    const Seconds grace = some_answered ? 4 * stop_grace_ : stop_grace_;
+    const bool is_still = waited > grace && still_for > grace;
+    if (is_still || (!some_answered && waited > 4 * stop_grace_)) give_up(stopped_fault(), arena);
   }
 
   // Takes what a worker says; notes its loss if its socket has ended.
