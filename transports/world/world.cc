@@ -33,6 +33,15 @@ constexpr Seconds patience_with_leavers{5.0};    // a process that was asked to 
 
 std::string own_executable() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
+// Nothing in what no worker has said.
+std::optional<Hello> hello_in(const std::string& line) {
+  try {
+    return read_hello(line);
+  } catch (const InvalidArgument&) {
+    return std::nullopt;
+  }
+}
+
 // A world whose ranks are processes of this machine: copies of this program as `worker`, started by
 // us or by a launcher.
 //
@@ -156,18 +165,18 @@ class ProcessWorld final : public World {
     }
   }
 
-  // Whether a caller has nothing more to say to the listener: it has left, or said its line. A
-  // worker's socket is kept.
+  // Whether a caller has nothing more to say to the listener: it has left, or said its line, or
+  // more than a worker says. A worker's socket is kept.
   bool has_spoken(LineSocket& caller) {
     if (!caller.readable(std::chrono::milliseconds(0))) return false;
     const bool open = caller.receive();
     const std::optional<std::string> line = caller.take_line();
-    if (!line) return !open;
-    const Hello hello = read_hello(*line);
-    if (hello.token != token_ || hello.rank < 0 || hello.rank >= ranks_) return true;
+    if (!line) return !open || caller.received().size() > longest_hello;
+    const std::optional<Hello> hello = hello_in(*line);
+    if (!hello || hello->token != token_ || hello->rank < 0 || hello->rank >= ranks_) return true;
     caller.send(to_line(Welcome{ranks_, backend_.name, control_memory_.path()}));
-    workers_[static_cast<std::size_t>(hello.rank)] = {std::move(caller),
-                                                      ProcessHandle(hello.process)};
+    workers_[static_cast<std::size_t>(hello->rank)] = {std::move(caller),
+                                                       ProcessHandle(hello->process)};
     return true;
   }
 
