@@ -7,12 +7,16 @@
 
 #include "cli/settings.h"
 #include "core/error.h"
+#include "core/input_file.h"
 
 namespace collbench {
 namespace {
 
 // Options whose values have commas inside.
 constexpr std::array<std::string_view, 2> by_semicolon = {"topo", "groups"};
+
+// Of what somebody writes by hand. Where there is more, it is another kind of file.
+constexpr std::size_t largest_config = std::size_t{1} << 20;
 
 }  // namespace
 
@@ -27,6 +31,10 @@ std::vector<TomlSetting> parse_config(std::string_view text, const std::string& 
     all.push_back(std::move(setting));
   }
   return all;
+}
+
+std::vector<TomlSetting> read_config(const std::string& file) {
+  return parse_config(read_file(file, largest_config), file);
 }
 
 }  // namespace collbench

@@ -15,7 +15,6 @@
 #include "core/environment_variable.h"
 #include "core/error.h"
 #include "core/host_port.h"
-#include "core/input_file.h"
 #include "core/parse.h"
 #include "core/suggest.h"
 #include "transports/cuda/places.h"
@@ -161,7 +160,7 @@ void declare_options(CLI::App& app, std::span<const OptionRow> rows) {
 
 std::vector<ConfigLayer> explicit_layer(const std::string& explicit_file) {
   if (explicit_file.empty()) return {};
-  return {{explicit_file, parse_config(read_file(explicit_file), explicit_file)}};
+  return {{explicit_file, read_config(explicit_file)}};
 }
 
 std::vector<ConfigLayer> explicit_file_of(const CLI::App& app) {
@@ -175,9 +174,7 @@ std::string config_file_of(const CLI::App& app, const std::string& name) {
 
 std::vector<ConfigLayer> config_layers(const std::string& explicit_file) {
   std::vector<ConfigLayer> layers = explicit_layer(explicit_file);
-  const auto add = [&](const std::string& file) {
-    layers.push_back({file, parse_config(read_file(file), file)});
-  };
+  const auto add = [&](const std::string& file) { layers.push_back({file, read_config(file)}); };
   std::error_code ignored;  // a home that may not be looked into has no settings
   if (std::filesystem::exists("collbench.toml", ignored)) add("./collbench.toml");
   std::string folder = environment_variable("XDG_CONFIG_HOME");

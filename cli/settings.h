@@ -74,6 +74,9 @@ void declare_options(CLI::App& app, std::span<const OptionRow> rows);
 /// false, or a list of these. A table [run] may hold the options of that command. Throws
 /// InvalidArgument, naming file and line, for anything else and for a key given twice.
 std::vector<TomlSetting> parse_config(std::string_view text, const std::string& file);
+/// The same of a file's content. Throws as read_file(), of more than 1 MiB too: no file of settings
+/// is as long, and a device without end is.
+std::vector<TomlSetting> read_config(const std::string& file);
 
 /// A file of settings with its text.
 struct ConfigLayer {

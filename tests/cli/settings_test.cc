@@ -117,6 +117,12 @@ TEST(ConfigErrorTest, AWrongValueIsNamedWithItsSource) {
               HasSubstr("COLLBENCH_ISOLATE: 'isolate' is a switch: true or false, not 'maybe'"));
 }
 
+TEST(ConfigErrorTest, AFileThatIsTooLargeForSettingsIsNotReadToItsEnd) {
+  const CommandOutcome outcome = invoke(RunFolder(), {"--list", "--config=/dev/zero"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("'/dev/zero' is larger than 1 MiB, the most that is read"));
+}
+
 TEST(ConfigErrorTest, ASwitchThatIsGivenAValueHasThatValue) {
   RunFolder folder;
   folder.write("collbench.toml", "quiet = true\n");
