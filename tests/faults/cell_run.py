@@ -164,20 +164,16 @@ class CellRun:
             return "Z"
 
     def records(self, name="records.json"):
-        """Number of records in a file of either form; a last line cut short does not count."""
+        """Those in a file of either form; a last line cut short does not count."""
         path = self.folder / name
         if not path.exists():
-            return 0
+            return []
         text = path.read_text()
         try:
-            return len(json.loads(text)["records"])
+            return json.loads(text)["records"]
         except (ValueError, KeyError, TypeError):
             pass
-        lines = text.split("\n")
-        whole = lines[:-1]
-        for line in whole:
-            json.loads(line)
-        return max(0, len(whole) - 1)
+        return [json.loads(line) for line in text.split("\n")[:-1]][1:]
 
     def end(self):
         for pid in self.marked():
