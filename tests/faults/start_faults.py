@@ -5,10 +5,11 @@
 
 A moment is a number of calls (sockets, shared memory, pipes) that the rank has made, counted by
 the preloaded start_strike.cc: drawn by the seed out of as many as a run without a fault makes, so
-it is the same wherever it is played. Ways: `processes`, `grpc`, `tcp` and `mpi`, workers that the
-command starts; `hosts`, one command per rank that knows all addresses; `meet`, one command per rank
-that knows rank 0's; `worker` and `ps`, that task of a training with a parameter server which the
-command starts: it goes on without a worker that it has once had. A try is right if every
+it is the same wherever it is played; one that does not come is halved. Ways: `processes`, `grpc`,
+`tcp` and `mpi`, workers that the command starts; `hosts`, one command per rank that knows all
+addresses; `meet`, one command per rank that knows rank 0's; `worker` and `ps`, that task of a
+training with a parameter server which the command starts: it goes on without a worker that it has
+once had. A try is right if every
 survivor ends in time, with code 5 and the struck rank named, or with 0 if it came too late or
 the training went on, and if no process, segment or temporary file stays. Prints what was wrong and
 one line per way and fault; exits 1 if anything was, 77 if the library cannot be preloaded.
@@ -70,7 +71,7 @@ class Try:
         self.options, self.way, self.victim, self.call = options, way, victim, call
         self.run = CellRun(str(Path(options.collbench).resolve()))
         self.count = self.run.folder / "calls"
-        self.count.write_bytes(bytes(8))
+        self.count.write_bytes(bytes(16))
         self.extra = {"LD_PRELOAD": str(Path(options.shim).resolve()),
                       "START_STRIKE_COUNT": str(self.count),
                       "START_STRIKE": f"{victim} {call} {int(SIGNALS[fault])}"}
@@ -91,8 +92,10 @@ class Try:
                     continue
                 self.judge(rank, process, deadline)
                 self.took = time.monotonic() - begin
-            self.calls = struct.unpack("q", self.count.read_bytes())[0]
-            self.struck = 0 < self.call <= self.calls
+            self.calls, strikes = struct.unpack("qq", self.count.read_bytes())
+            self.struck = strikes == 1
+            if self.struck != (0 < self.call <= self.calls):
+                self.wrong.append(f"{strikes} strikes in {self.calls} calls")
             if len(commands) > 1 and self.call:
                 commands[self.victim].child.kill()  # a stopped one cannot end by itself
                 commands[self.victim].wait_until(time.monotonic() + 5)
@@ -136,6 +139,11 @@ def play_way(options, way, fault):
                 return 1, (way, fault, 0, 0, 0, 1)
         call = 1 + int(place * longest[victim])
         one = Try(options, way, victim, call, fault).play()
+        while not (one.struck or one.wrong or call == 1):  # it made fewer calls than the first
+            call //= 2
+            one = Try(options, way, victim, call, fault).play()
+        if not (one.struck or one.wrong):
+            one.wrong.append("nobody was struck")
         struck += one.struck
         wrong_tries += bool(one.wrong)
         if one.struck:

@@ -1,8 +1,9 @@
 // Preloaded into a command and all that it starts, stops or kills one rank at its n-th call of
 // those by which ranks find each other: sockets, shared memory, and what goes through sockets and
-// pipes. START_STRIKE is "RANK CALL SIGNAL"; the file named by START_STRIKE_COUNT has the calls so
-// far as eight bytes. A rank is known by its command line or its launcher's variable, so a moment
-// of a start-up is the same in every run, however long the machine takes to come to it.
+// pipes. START_STRIKE is "RANK CALL SIGNAL"; the file named by START_STRIKE_COUNT has two numbers
+// of eight bytes, the calls so far and the strikes. A rank is known by its command line or its
+// launcher's variable, so a moment of a start-up is the same in every run, however long the machine
+// takes to come to it.
 #include <atomic>
 #include <csignal>
 #include <cstdarg>
@@ -61,7 +62,7 @@ bool is_rank(const std::string& rank) {
 }
 
 struct Strike {
-  std::atomic<std::int64_t>* calls = nullptr;  // null: this process is not struck
+  std::atomic<std::int64_t>* calls = nullptr;  // and strikes; null: this process is not struck
   std::int64_t at = 0;
   int signal = 0;
 };
@@ -79,7 +80,7 @@ Strike strike_here() {
   strike.at = at;
   const int file = static_cast<int>(syscall(SYS_open, path, O_RDWR | O_CLOEXEC));
   if (file < 0) return strike;
-  void* const shared = mmap(nullptr, 8, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  void* const shared = mmap(nullptr, 16, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   syscall(SYS_close, file);
   if (shared != MAP_FAILED) strike.calls = static_cast<std::atomic<std::int64_t>*>(shared);
   return strike;
@@ -88,7 +89,9 @@ Strike strike_here() {
 void count_call() {
   static const Strike strike = strike_here();
   if (strike.calls == nullptr) return;
-  if (strike.calls->fetch_add(1) + 1 == strike.at) kill(getpid(), strike.signal);
+  if (strike.calls->fetch_add(1) + 1 != strike.at) return;
+  strike.calls[1].fetch_add(1);
+  kill(getpid(), strike.signal);
 }
 
 /// Whether a descriptor is a way to another process.
