@@ -62,6 +62,7 @@ class Play:
         self.problems = []
         self.took = 0.0
         self.disk = self.run.folder / "disk"
+        self.waits = self.run.folder / "waits"  # a byte for each time that a slow disk was waited for
         self.filling = None
         self.is_over = threading.Event()
 
@@ -109,7 +110,9 @@ class Play:
     def start(self):
         extra = {}
         if self.cell.fault == "slow":
-            extra = {"LD_PRELOAD": self.options.slow_disk, "SLOW_DISK": str(self.disk)}
+            extra = {"LD_PRELOAD": self.options.slow_disk, "SLOW_DISK": str(self.disk),
+                     "SLOW_DISK_WAITS": str(self.waits)}
+            self.waits.touch()
         if self.trains():
             endless = self.cell.moment == "later"
             return self.run.start(self.training(1_000_000 if endless else 20), extra=extra)
@@ -196,6 +199,8 @@ class Play:
             self.problems.append(f"still runs after {limit + 30:g} s: {process.err[-2:]}")
             return
         self.took = time.monotonic() - struck
+        if self.cell.fault == "slow" and self.waits.stat().st_size < 4:  # as many checkpoints
+            self.problems.append(f"the disk was slow {self.waits.stat().st_size} times")
         codes, named = self.expected()
         if self.cell.transport != "chief" and process.code() not in codes:
             self.problems.append(f"ended with {process.code()}: {process.err[-2:]}")
@@ -214,11 +219,18 @@ class Play:
     def judge_what_is_kept(self):
         if not self.trains():
             try:
-                self.run.records("disk/records.json")
+                kept = self.run.records("disk/records.json")
             except ValueError as error:
                 self.problems.append(f"the records cannot be read: {error}")
+                return
+            if self.cell.moment == "later" and not kept:
+                self.problems.append("no record is kept")
             return
-        if self.cell.transport in TASKS or not self.checkpoints():
+        if self.cell.transport in TASKS:
+            return
+        if not self.checkpoints():
+            if self.cell.moment == "later" or self.cell.fault == "slow":
+                self.problems.append("no checkpoint is kept")
             return
         steps = 1_000_000 if self.cell.moment == "later" else 20
         before = self.checkpoints()
