@@ -102,7 +102,7 @@ TEST_F(OrderTest, OnlySumsOfOneAllReduceAreObserved) {
   for (const std::vector<std::string>& others : {std::vector<std::string>{"--op", "max"},
                                                  {"--op", "avg"},
                                                  {"--collective", "reduce-scatter"},
-                                                 {"--collective", "broadcast"},
+                                                 {"--collective", "broadcast", "-A", "tree"},
                                                  {"--groups", "2x2"},
                                                  {"-e", "64000"},
                                                  {"-d", "i32"}}) {
@@ -111,6 +111,7 @@ TEST_F(OrderTest, OnlySumsOfOneAllReduceAreObserved) {
     arguments.insert(arguments.end(), others.begin(), others.end());
     const CommandOutcome ran = invoke(folder_, arguments);
     EXPECT_EQ(ran.code, 2) << testing::PrintToString(others);
+    EXPECT_THAT(ran.err, StartsWith("collbench: error: --observe ")) << "and for no other reason";
     EXPECT_EQ(invoke_program(folder_, "ls", {"sums.txt"}).out, "") << ran.err;
   }
 }
