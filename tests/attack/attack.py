@@ -9,7 +9,7 @@ damaged, and checks what each run must keep to:
     character of the input reaches the output.
 
 Options come from `--help`, so a new option is attacked without a change here. The same seed gives
-the same attack.
+the same attack. Of a share only the commands and files that it has are tried whole and written.
 
 usage: attack.py COLLBENCH [--seed N] [--share X] [--files N] [--only TEXT] [--what W] [--jobs N]
   --seed N    draws the share, and how files are damaged [1]
@@ -23,6 +23,7 @@ Exits 1 if any run broke a rule; the last line counts runs and breaches.
 import argparse
 import collections
 import concurrent.futures
+import functools
 import os
 import random
 import re
@@ -30,6 +31,12 @@ import subprocess
 import sys
 import tempfile
 
+from good_files import prepare, write_damaged
+
+# A command line with its bad `value` of `option` (None: of anything); the place in BASES of the line
+# that it spoils; what damages the file that it reads.
+Input = collections.namedtuple("Input", "line option value base write", defaults=[None, None])
+WITHOUT_VALUES = {"algos list", "completion", "topo list"}  # commands none of whose options has one
 CODES = {0, 1, 2, 3, 4, 5, 77}
 TIME_LIMIT_S = 30
 
@@ -113,11 +120,14 @@ ACCEPTED = [
 ]
 
 
+@functools.cache
 def words_of(binary, command):
     """Options with a value, and their placeholders, as `--help` shows them."""
     text = subprocess.run([binary, *command.split(), "--help"], capture_output=True, text=True,
                           timeout=TIME_LIMIT_S).stdout
     found = re.findall(r"^ {2,6}(?:-\w, )?(--[a-z0-9-]+) ([A-Z][^ ]*)", text, re.M)
+    if not found and command not in WITHOUT_VALUES:
+        sys.exit(f"no option with a value in what '{command} --help' shows: {text[:300]!r}")
     return sorted(set(found))
 
 
@@ -153,55 +163,29 @@ def values_for(command, option, placeholder):
     return NAMES
 
 
-def damaged(seed, good):
-    """Ways in which a file is damaged: cut, flipped, repeated, with wrong numbers."""
-    draw = random.Random(seed)
-    data = bytearray(good)
-    kind = seed % 6
-    if kind == 0:
-        return bytes(data[:draw.randrange(len(data) + 1)])
-    if kind == 1:
-        for _ in range(draw.choice([1, 1, 4, 40])):
-            data[draw.randrange(len(data))] = draw.randrange(256)
-        return bytes(data)
-    if kind == 2:
-        numbers = list(re.finditer(rb"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?", data))
-        if not numbers:
-            return bytes(data)
-        at = draw.choice(numbers)
-        wrong = draw.choice([b"-1", b"0", b"1e999", b"nan", b"99999999999999999999", b"null",
-                             b'""', b"{}", b"[]", b"-0", b"1e-400"])
-        return bytes(data[:at.start()] + wrong + data[at.end():])
-    if kind == 3:
-        a, b = sorted(draw.randrange(len(data) + 1) for _ in range(2))
-        return bytes(data[:a] + data[b:])
-    if kind == 4:
-        a, b = sorted(draw.randrange(len(data) + 1) for _ in range(2))
-        return bytes(data[:b] + data[a:b] * draw.choice([1, 3]) + data[b:])
-    a = draw.randrange(len(data) + 1)
-    return bytes(data[:a] + draw.choice([b"\x00", b"\x1b[2J", b"\xff\xff", b"\n\n", b"{", b"]",
-                                         b"<", b"\"", b"#"]) * draw.choice([1, 1000]) + data[a:])
+def base_words(number, binary, tmp):
+    return [word.format(tmp=tmp, binary=binary) for word in BASES[number][1]]
 
 
-def whole_bases(binary, tmp):
-    """Every base, filled in; one that fails by itself would prove nothing."""
-    for command, base in BASES:
-        filled = [word.format(tmp=tmp, binary=binary) for word in base]
-        done = subprocess.run([binary, *command.split(), *filled], capture_output=True, cwd=tmp,
-                              stdin=subprocess.DEVNULL, timeout=TIME_LIMIT_S, check=False)
-        if done.returncode == 4:  # there is no MPI, say
-            print(f"left out, since it cannot run here: {command}")
-            continue
-        if done.returncode != 0:
-            sys.exit(f"'{command} {' '.join(filled)}' is to succeed and ended with "
-                     f"{done.returncode}: {done.stderr.decode('utf-8', 'replace')}")
-        if b"had no effect" in done.stderr:
-            sys.exit(f"'{command}': {done.stderr.decode('utf-8', 'replace')}")
-        yield command, filled
+def can_run(number, binary, tmp):
+    """Whether a base can run here; one that fails by itself would prove nothing."""
+    command, filled = BASES[number][0], base_words(number, binary, tmp)
+    done = subprocess.run([binary, *command.split(), *filled], capture_output=True, cwd=tmp,
+                          stdin=subprocess.DEVNULL, timeout=TIME_LIMIT_S, check=False)
+    if done.returncode == 4:  # there is no MPI, say
+        print(f"left out, since it cannot run here: {command}")
+        return False
+    if done.returncode != 0:
+        sys.exit(f"'{command} {' '.join(filled)}' is to succeed and ended with "
+                 f"{done.returncode}: {done.stderr.decode('utf-8', 'replace')}")
+    if b"had no effect" in done.stderr:
+        sys.exit(f"'{command}': {done.stderr.decode('utf-8', 'replace')}")
+    return True
 
 
 def inputs_of_options(binary, tmp):
-    for command, filled in [*whole_bases(binary, tmp)]:
+    for number, (command, _) in enumerate(BASES):
+        filled = base_words(number, binary, tmp)
         for option, placeholder in words_of(binary, command):
             for value in values_for(command, option, placeholder):
                 given = value.replace("{tmp}", tmp)
@@ -209,9 +193,10 @@ def inputs_of_options(binary, tmp):
                 at = filled.index("--") if "--" in filled else len(filled)
                 # An empty value reaches the command as a word of its own alone.
                 words = [option, ""] if value == "" else [f"{option}={given}"]
-                yield command.split() + filled[:at] + words + filled[at:], option, value
+                yield Input(command.split() + filled[:at] + words + filled[at:], option, value,
+                            number)
         for stray in ["--no-such-option", "-Q", "stray\x1b[1m", ""]:
-            yield command.split() + filled + [stray], stray, None
+            yield Input(command.split() + filled + [stray], stray, None, number)
 
 
 READERS = {  # file kind: commands that read it
@@ -269,13 +254,9 @@ def files_and_readers(tmp):
 def inputs_of_files(tmp, per_reader, seed_of_all):
     for path, readers in files_and_readers(tmp):
         name = os.path.basename(path)
-        with open(path, "rb") as file:
-            good = file.read()
         for number, reader in enumerate(readers):
             for seed in range(per_reader):
                 bad = os.path.join(tmp, f"bad-{number}-{seed}-{name}")
-                with open(bad, "wb") as file:
-                    file.write(damaged((seed_of_all * 1009 + seed) * 31 + number, good))
                 line = [word.format(good=os.path.join(tmp, "good.json"), tmp=tmp)
                         for word in reader]
                 if line[-1] == "file:":
@@ -284,50 +265,16 @@ def inputs_of_files(tmp, per_reader, seed_of_all):
                     line[-1] = "cat " + bad
                 else:
                     line.append(bad)
-                yield line, name, None
+                write = functools.partial(write_damaged, bad, path,
+                                          (seed_of_all * 1009 + seed) * 31 + number)
+                yield Input(line, name, None, write=write)
 
 
-def prepare(binary, tmp):
-    def make(name, *command):
-        with open(os.path.join(tmp, name), "wb") as out:
-            subprocess.run([binary, *command], stdout=out, check=True, cwd=tmp,
-                           timeout=TIME_LIMIT_S)
-
-    def write(name, text):
-        with open(os.path.join(tmp, name), "w", encoding="utf-8") as out:
-            out.write(text)
-
-    make("out.txt", "run", "--algo", "ring,direct", "--workers", "2", "-b", "1K", "-e", "256K",
-         "-f", "4", "-n", "2", "--json", os.path.join(tmp, "good.json"))
-    make("nccl.txt", "report", "good.json", "--format", "nccl")
-    make("table.csv", "report", "good.json", "--format", "csv")
-    make("machine.toml", "topo", "convert", "--to", "toml",
-         os.path.join(os.path.dirname(__file__), "../../topologies/dgx-h100.toml"))
-    make("platform.xml", "topo", "convert", "machine.toml", "--to", "simgrid")
-    make("program.xml", "algos", "show", "ring", "-W", "4", "--format", "msccl")
-    subprocess.run([binary, "history", "add", "good.json", "good.json", "--db", "history.sqlite"],
-                   cwd=tmp, check=True, stdout=subprocess.DEVNULL, timeout=TIME_LIMIT_S)
-    write("osu.txt", "# OSU MPI Allreduce Latency Test v7.3\n# Size       Avg Latency(us)\n"
-          "4                       1.51\n1024                    3.20\n")
-    write("net.csv", "from,to,bandwidth_GBps,kind\n" + "".join(
-        "g%d,g%d,%d,link\n" % (a, b, 10 + a + b) for a in range(3) for b in range(3) if a != b))
-    write("inspector.log", "".join(
-        '{"header":{"id":"0x1","rank":0,"n_ranks":2,"nnodes":1},"metadata":'
-        '{"inspector_output_format_version":"v4.0","hostname":"a","pid":1,"dump_timestamp_us":1},'
-        '"coll_perf":{"coll":"AllReduce","coll_sn":%d,"coll_msg_size_bytes":1048576,'
-        '"coll_exec_time_us":%d,"coll_timing_source":"kernel_gpu"}}\n' % (i, 100 + i)
-        for i in range(8)))
-    write("deep.json", "[" * 50000 + "]" * 50000)
-    write("deep.toml", "a" + ".a" * 50000 + " = 1\nb = " + "[" * 50000 + "]" * 50000 + "\n")
-    write("deep.xml", "<a>" * 50000 + "</a>" * 50000)
-    write("empty", "")
-    write("ssh.sh", 'shift\nexec sh -c "$*"\n')
-    with open(os.path.join(tmp, "garbage"), "wb") as out:
-        out.write(random.Random(1).randbytes(4096))
-
-
-def breach(line, option, value, binary, tmp):
+def breach(given, binary, tmp):
     """What rule a run broke, or ''; and the output's first lines."""
+    line, option, value = given.line, given.option, given.value
+    if given.write:
+        given.write()
     environment = {k: v for k, v in os.environ.items() if not k.startswith("COLLBENCH_")}
     environment["HOME"] = tmp
     try:
@@ -372,22 +319,29 @@ def main():
     binary = os.path.abspath(arguments.binary)
     draw = random.Random(arguments.seed)
     with tempfile.TemporaryDirectory(prefix="collbench-attack-") as tmp:
-        prepare(binary, tmp)
+        prepare(binary, tmp, TIME_LIMIT_S)
         inputs = []
         if arguments.what != "files":
             inputs += inputs_of_options(binary, tmp)
         if arguments.what != "options":
             inputs += inputs_of_files(tmp, arguments.files, arguments.seed)
-        inputs = [one for one in inputs if arguments.only in " ".join(one[0])]
+        inputs = [one for one in inputs if arguments.only in " ".join(one.line)]
         if arguments.share < 1:
             inputs = draw.sample(inputs, int(len(inputs) * arguments.share))
+        if not inputs:
+            sys.exit("no input is left to be tried")
         broken = collections.Counter()
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-            runs = pool.map(lambda one: (one, breach(*one, binary, tmp)), inputs)
-            for (line, _, _), (rule, shown) in runs:
+            drawn = sorted({one.base for one in inputs if one.base is not None})
+            there = {None} | {base for base, can in zip(drawn, pool.map(
+                lambda base: can_run(base, binary, tmp), drawn)) if can}
+            inputs = [one for one in inputs if one.base in there]
+            runs = pool.map(lambda one: (one, breach(one, binary, tmp)), inputs)
+            for one, (rule, shown) in runs:
                 if rule:
                     broken[rule] += 1
-                    print(f"{rule}: {' '.join(repr(w)[:100] for w in line)}\n    {shown[:300]!r}")
+                    print(f"{rule}: {' '.join(repr(w)[:100] for w in one.line)}\n"
+                          f"    {shown[:300]!r}")
     for rule, count in broken.most_common():
         print(f"{count} x {rule}")
     print(f"{len(inputs)} inputs, {sum(broken.values())} breaches")
