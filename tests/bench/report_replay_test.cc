@@ -47,6 +47,7 @@ TEST(ReplayTest, TakesTheTimeOfTheRecord) {
 
 TEST(ReplayTest, MessagesLieWithinTheTimeAndLinksWithinTheirCapacity) {
   const Replay played = replay(simulated_run("tree", "star:8,10GBps,5us", 8, {1 << 16}).point);
+  EXPECT_GE(played.messages.size(), 14U) << "up a tree of 8 ranks and down again";
   for (const ReplayedMessage& message : played.messages) {
     EXPECT_LE(0, message.ready_us);
     EXPECT_LE(message.ready_us, message.start_us);

@@ -157,6 +157,7 @@ TEST(TrialTest, TurnsAreUncheckedAndNoLongerThanTheCase) {
   Sampling fixed;
   fixed.iterations = 7;
   settle(team, fixed);
+  EXPECT_GT(team.samplings_.size(), 3U);
   for (const Sampling& turn : team.samplings_) {
     EXPECT_LE(turn.iterations, 7);
     EXPECT_FALSE(turn.check);

@@ -112,12 +112,15 @@ TEST(ImportNccl, NominalAndReachedRatesAreApart) {
   const std::string link = "<nvlink target=\"b\" count=\"1\" tclass=\"0x030200\"/>";
   const Topology topology =
       topology_of_node(node(gpu(0, 0, "a", link, 70), gpu(1, 1, "b", "", 70)));
+  int nvlinks = 0;
   for (const LinkClass& c : topology.classes()) {
     EXPECT_FALSE(c.source.empty()) << c.name;
     if (c.name != "nvlink2") continue;
+    ++nvlinks;
     EXPECT_DOUBLE_EQ(c.nominal.bytes_per_second, 25e9);
     EXPECT_DOUBLE_EQ(c.efficiency, 0.8);
   }
+  EXPECT_EQ(nvlinks, 1);
 }
 
 TEST(ImportNccl, WithoutNvlinksTheWayLeadsOverTheCpus) {

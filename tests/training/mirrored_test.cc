@@ -157,6 +157,7 @@ TEST(MirroredTest, ResidualNetworksLearnAndAverageTheirStatistics) {
 TEST(MirroredTest, TimesAreWithinTheStep) {
   TrainingPlan plan = mirrored_plan(every_layer(), DataType::f32);
   const auto reports = train_mirrored(plan, 2, "ring", data_for(plan.model, 60), {});
+  ASSERT_FALSE(reports[1].steps.empty());
   for (const StepTimes& times : reports[1].steps) {
     const Seconds parts = times.input + times.forward + times.backward + times.exposed +
                           times.optimizer + times.checks;
