@@ -131,11 +131,13 @@ touch "$tree/core/units.h"
 echo "CMAKE_HOME_DIRECTORY:INTERNAL=$tree" >"$tree/build/release/CMakeCache.txt"
 : >"$lab/calls"
 call "$tree/collbench" x
+expect "and then builds without one" has "$(<"$lab/calls")" "cmake --build"
 expect "and keeps what it can" has_not "$(<"$lab/calls")" "-DCOLLBENCH_WITH_CUDA=OFF"
 begin "a build that was configured by hand"
 mkdir -p "$tree/build/release"
 echo "CMAKE_HOME_DIRECTORY:INTERNAL=$tree" >"$tree/build/release/CMakeCache.txt"
 call "$tree/collbench" x
+expect "is built" has "$(<"$lab/calls")" "cmake --build"
 expect "keeps its choice" has_not "$(<"$lab/calls")" "COLLBENCH_WITH_CUDA"
 unset COLLBENCH_GPU_DEVICE
 
