@@ -391,7 +391,7 @@ TEST_F(MembershipTest, ALaunchersVariablesCanBeIgnored) {
 
 TEST_F(MembershipTest, ManyWorkersOnFewCoresStartMeasureAndEnd) {
   std::vector<std::future<CommandOutcome>> ranks;
-  for (int rank = 0; rank < 24; ++rank) ranks.push_back(start(torchrun(rank, 24), {"-T", "60"}));
+  for (int rank = 0; rank < 12; ++rank) ranks.push_back(start(torchrun(rank, 12), {"-T", "60"}));
   expect_run(std::move(ranks), "torchrun");
 }
 

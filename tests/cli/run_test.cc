@@ -127,6 +127,7 @@ TEST_F(RunTest, AProgramInAFileIsAnAlgorithm) {
       invoke(folder_, {"simulate", "--algo", "file:swing.xml", "--topo", "torus:4,1GBps,1us", "-b",
                        "1K", "-e", "1K", "--check"});
   EXPECT_EQ(simulated.code, 0) << simulated.err;
+  EXPECT_THAT(simulated.err, HasSubstr("relative difference"));
   const CommandOutcome refused = run({"--algo", "file:swing.xml", "-W", "8"});
   EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.err, HasSubstr("for 4 ranks, not 8"));

@@ -248,6 +248,13 @@ TEST_F(SweepTest, MisuseIsExplained) {
 
 TEST_F(SweepTest, ChecksWithASecondEngine) {
   EXPECT_EQ(sweep({"small.toml", "-o", "out.jsonl", "--check"}).code, 0);
+  // The model waits for all ranks after each round of a tree.
+  folder_.write("model.toml",
+                "topo = \"star:8,10Gbps,50us\"\nalgo = \"tree\"\nengine = \"model\"\n"
+                "minbytes = \"1M\"\nmaxbytes = \"1M\"\n");
+  const CommandOutcome differing = sweep({"model.toml", "-o", "model.jsonl", "--check"});
+  EXPECT_EQ(differing.code, 3) << differing.err;
+  EXPECT_THAT(differing.err, HasSubstr("engines differ by more than 1e-09: model"));
 }
 
 TEST_F(SweepTest, ProgressSaysWhatIsLeft) {
