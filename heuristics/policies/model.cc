@@ -34,17 +34,13 @@ constexpr int most_on_tori = 128;
 
 constexpr int worth_threads = 48;  // workers from which on a thread costs less than it saves
 
-// What may be looked at for one candidate: 2 N (N-1) messages of 1,024 workers take some tenths of
-// a second, those of 8,192 the better part of a minute and gigabytes.
-constexpr double most_messages = 4e6;
-
-/// Of one round of each run of alike ones: what predict() looks at. Few ranks cannot send too many,
-/// and to count what they do send takes a tenth of predicting it.
-double messages_to_look_at(const Schedule& schedule) {
+/// Of one round of each run of alike ones: what predict() looks at. Few ranks cannot send more than
+/// `few`, and to count what they do send takes a tenth of predicting it.
+double messages_to_look_at(const Schedule& schedule, double few) {
   const double tracks = std::max<double>(1, static_cast<double>(schedule.tracks().size()));
   const double most =
       tracks * schedule.ranks() * schedule.ranks() * static_cast<double>(schedule.runs().size());
-  if (most <= most_messages) return most;
+  if (most <= few) return most;
   const std::vector<SampledRound> sampled = sample_sends(schedule, 64);
   double sends = 0;
   for (const SampledRound& round : sampled) sends += round.sends;
@@ -188,9 +184,9 @@ class ModelPolicy {
           known != name || name == rings_over_wires || name == synthesised_row().name;
       found.algorithm = as_asked ? known : to_string(spec);
       const Schedule schedule = made(spec);
-      const double messages = messages_to_look_at(schedule);
+      const double messages = messages_to_look_at(schedule, question_.most_messages);
       // A candidate that was named explicitly is predicted whatever it costs.
-      require(!question_.available.empty() || messages <= most_messages,
+      require(!question_.available.empty() || messages <= question_.most_messages,
               fmt::format("about {:.3g} messages, each unlike the others, are too many to predict; "
                           "name it as available to have it predicted",
                           messages));

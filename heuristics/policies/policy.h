@@ -54,6 +54,9 @@ struct Question {
   std::vector<std::string> available;      // what may be chosen; empty: all that fits
   bool replicas_may_differ = false;        // in rounding; otherwise such algorithms are refused
   std::span<const MeasuredTime> measured;  // of this machine; empty: nothing measured
+  /// Looked at for a candidate, unless `available` names it: 2 N (N-1) messages of 1,024 workers
+  /// take some tenths of a second, those of 8,192 the better part of a minute and gigabytes.
+  double most_messages = 4e6;
 };
 
 struct Candidate {
