@@ -74,7 +74,9 @@ TEST(MirroredTest, AnyNumberOfReplicasTrainsWhatOneDoes) {
 TEST(MirroredTest, ReplicasMeetWhileOneEvaluatesForLong) {
   TrainingPlan plan = mirrored_plan(make_model("resnet20"), DataType::f32);
   plan.engine = "plain";
-  plan.global_batch = plan.epochs = plan.steps = 1;
+  plan.global_batch = 1;
+  plan.epochs = 1;
+  plan.steps = 1;
   const auto meetings = [&](std::int64_t held_out) {
     LoneCommunicator alone;
     train_replica(plan, data_for(plan.model, 1), data_for(plan.model, held_out), alone, {});
