@@ -115,7 +115,8 @@ Measurement measure_prepared(const Backend& backend, const Case& point, const Sa
       measured.warnings.push_back(std::move(text));
     }
   }
-  if (backend.measure_bound != nullptr) {
+  // A stopped run has no time for it.
+  if (backend.measure_bound != nullptr && measured.stopped_by.empty()) {
     if (const auto bound = backend.measure_bound(world_of(point), context)) {
       measured.bound = Bound{bound->time, bound->reason};
     }

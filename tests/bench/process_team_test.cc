@@ -123,12 +123,15 @@ TEST(ProcessTeamTest, AStoppedWorkerIsNamedWithinTheTimeout) {
 TEST(ProcessTeamTest, ASignalToOneWorkerEndsTheCaseAndIsNamed) {
   Sampling sampling = quick(2'000'000'000);
   sampling.timeout = Seconds{30};
-  StartedTeam team(start_world(world_of(isolated("ring", 3)), sampling.timeout));
-  auto measured =
-      std::async(std::launch::async, [&] { return team.measure(isolated("ring", 3), sampling); });
-  std::this_thread::sleep_for(300ms);
-  kill(team.world().processes()[1], SIGTERM);
-  EXPECT_EQ(measured.get().stopped_by, "SIGTERM at rank 1");
+  for (const Case& point : {isolated("ring", 3), team_case("grpc", "ring", 3, 1 << 20)}) {
+    StartedTeam team(start_world(world_of(point), sampling.timeout));
+    auto measuring = std::async(std::launch::async, [&] { return team.measure(point, sampling); });
+    std::this_thread::sleep_for(300ms);
+    kill(team.world().processes()[1], SIGTERM);
+    const Measurement measured = measuring.get();
+    EXPECT_EQ(measured.stopped_by, "SIGTERM at rank 1");
+    EXPECT_FALSE(measured.bound) << "which would take its time";
+  }
 }
 
 // In a process of its own: a stop signal is noted for good.
