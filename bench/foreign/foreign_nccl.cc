@@ -178,19 +178,17 @@ class NcclText {
     return row_.collective == CollectiveKind::all_reduce && row_.groups.empty();
   }
 
-  /// Before 2.13 the column is the largest deviation, of which 0.01 is allowed for any type; less
-  /// than that is no count either, where no heading says what it is.
-  std::int64_t wrong_elements(double figure) const {
-    if (figure <= 0.01) return 0;
-    return half_.wrong == "error" ? 1 : whole_count(figure);
-  }
-
   void read_row(const std::vector<std::string_view>& words, const std::string& place) {
     MeasuredTime row = row_;
     row.bytes = Bytes{table_integer(words[0], "the size", place)};
     rows_seen_ = true;
     // The columns behind the operator are the root, where there is one, and the halves.
     std::size_t at = 4 + (words.size() - 4) % half_.width;
+    if (at > 5 || (at == 4 && has_fifth_)) {
+      ++left_out_.cut;
+      return;
+    }
+    has_fifth_ = at == 5;
     order_.add(fmt::format("{}", fmt::join(words.begin() + 2, words.begin() + at, " ")),
                row.bytes.count);
     const bool reduces = words[3] != "none";
@@ -228,7 +226,7 @@ class NcclText {
     MeasuredTime half = timed(row, us, in_place, place);
     const std::string_view wrong = cells[3];
     if (is_plain()) by_rows_.add(cells[1], cells[2]);
-    if (wrong != "N/A") half.wrong = wrong_elements(table_number(wrong, half_.wrong, place));
+    if (wrong != "N/A") half.wrong = half_.wrong_elements(table_number(wrong, half_.wrong, place));
     if (half_.least > 0 && half_.most > 0) {
       half.low = Seconds{table_number(cells[half_.least], "i_min", place) * 1e-6};
       half.high = Seconds{table_number(cells[half_.most], "i_max", place) * 1e-6};
@@ -359,7 +357,7 @@ class NcclText {
     table_.hosts.insert(table_.hosts.end(), devices_.hosts().begin(), devices_.hosts().end());
     devices_ = {};
     order_ = {};
-    devices_twice_ = false;
+    has_fifth_ = devices_twice_ = false;
   }
 
   const std::string& file_;
@@ -374,6 +372,7 @@ class NcclText {
   LeftOutRows left_out_;
   bool untold_ = false;         // rows that may be of an all-to-all were taken
   NamedRanks devices_;          // of the test at hand
+  bool has_fifth_ = false;      // its rows have a root
   bool devices_twice_ = false;  // ranks were named again before its rows
   RowOrder order_;              // of its rows, those left out included
   bool rows_seen_ = false;      // in the whole text

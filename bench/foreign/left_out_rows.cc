@@ -14,6 +14,7 @@ std::vector<std::string> LeftOutRows::notes(CollectiveKind wanted) const {
   }
   add(without_operator, "without an operator, which are not of an all-reduce");
   add(with_root, "with a root, which are of a broadcast or reduce");
+  add(cut, "that end before their columns do");
   add(of_others, fmt::format("that are not of {}", to_string(wanted)));
   for (const auto& [what, count] : unknown) {
     add(count, fmt::format("of {}, which is none of the types and operators here", what));

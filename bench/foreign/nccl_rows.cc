@@ -46,6 +46,11 @@ void drop_time_stamp(std::vector<std::string_view>& row) {
   if (has_one) row.resize(count - 2);
 }
 
+std::int64_t NcclHalf::wrong_elements(double figure) const {
+  if (figure <= 0.01) return 0;
+  return wrong == "error" ? 1 : whole_count(figure);
+}
+
 void NcclHalf::read(const std::vector<std::string_view>& words) {
   if (words.size() <= 8 || words[1] != "size") return;
   const auto is_time = [](std::string_view word) { return word == "time" || word == "cputime"; };

@@ -37,6 +37,9 @@ struct NcclHalf {
 
   /// Of the words of a line of comment; one that is no heading changes nothing.
   void read(const std::vector<std::string_view>& words);
+  /// Before 2.13 the column is the largest deviation, of which 0.01 is allowed for any type; less
+  /// than that is no count either, where no heading says what it is.
+  std::int64_t wrong_elements(double figure) const;
 };
 
 /// Of "all_gather_perf", "bin/all_gather_perf", "AllGather"; nothing for tests of no such

@@ -56,5 +56,25 @@ TEST(ForeignNumbersTest, TheCoresOfARecordAreThoseThatItsRanksMightUse) {
   EXPECT_EQ(cores_with({}), 0);
 }
 
+// The output of a killed job ends anywhere.
+TEST(ForeignNumbersTest, ARowThatEndsEarlyHasNoTimesOfOtherColumns) {
+  const std::string heading =
+      "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n";
+  const std::vector<std::string> words = {"1048576", "262144", "float", "sum", "-1",
+                                          "20.5",    "51.15",  "76.72", "0",   "21.5",
+                                          "48.77",   "73.16",  "0"};
+  const auto row = [&](std::size_t columns) {
+    std::string text;
+    for (std::size_t i = 0; i < columns; ++i) text += words[i] + (i + 1 < columns ? " " : "\n");
+    return text;
+  };
+  for (const std::size_t columns : {8, 9, 10, 11, 12}) {
+    const MeasuredTable table =
+        read_foreign(heading + row(13) + row(columns), "file", {.ranks = 4, .nodes = 2});
+    EXPECT_EQ(table.times.size(), columns == 9 ? 3U : 2U) << columns;
+    for (const MeasuredTime& time : table.times) EXPECT_FALSE(time.is_wrong()) << columns;
+  }
+}
+
 }  // namespace
 }  // namespace collbench
