@@ -163,6 +163,14 @@ std::vector<NamedTimes> read_hyperfine_times(std::string_view text, const TimesC
         one.name +=
             fmt::format(" {}={}", key, value.is_string() ? value.get<std::string>() : value.dump());
       }
+      const TimesJson codes = result.value("exit_codes", TimesJson::array());
+      const auto failed = std::count_if(codes.begin(), codes.end(), [](const TimesJson& code) {
+        return code.is_null() || code != 0;
+      });
+      require(failed == 0,
+              fmt::format("{}: {} of {} runs of '{}' failed, whose times are no times of it; where "
+                          "that is as it should be, let the command end with '|| true'",
+                          place, failed, codes.size(), printable(one.name)));
       if (result.contains("times")) {
         for (const TimesJson& time : result["times"]) one.ns.push_back(time.get<double>() * 1e9);
       } else {

@@ -115,6 +115,12 @@ TEST(NamedTimesTest, HyperfineHasEveryRun) {
   EXPECT_THAT(cases[1].ns, ElementsAre(1.25e8));
 }
 
+TEST(NamedTimesTest, RunsOfHyperfineThatFailedAreNoTimes) {
+  EXPECT_THAT(refusal_in("hyperfine", R"({"results": [{"command": "./a", "mean": 0.5,
+                         "times": [0.5, 0.75], "exit_codes": [0, 1]}]})"),
+              HasSubstr("1 of 2 runs of './a' failed"));
+}
+
 TEST(NamedTimesTest, CsvHasItsHeadingWhereverItStandsAndUnits) {
   const std::string text =
       "building \"job...\nwhen,case,t,u\n1,\"a, big\",2,ms\n2,b,3,us\n3,b,4,us\n";
