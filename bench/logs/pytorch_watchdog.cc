@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -19,56 +20,12 @@
 #include "bench/logs/log_json.h"
 #include "bench/logs/log_readers.h"
 #include "bench/logs/torchrun_report.h"
+#include "bench/logs/watchdog_lines.h"
 #include "core/parse.h"
 #include "core/plain_text.h"
 
 namespace collbench {
 namespace {
-
-constexpr int most_watched_ranks = 1 << 20;
-
-/// The number that follows `key` at once.
-std::optional<std::int64_t> number_behind(std::string_view text, std::string_view key) {
-  const std::size_t at = text.find(key);
-  if (at == text.npos) return std::nullopt;
-  text.remove_prefix(at + key.size());
-  return integer_in(text.substr(0, text.find_first_not_of("-0123456789")), -1);
-}
-
-/// "[0, 3, 12]" at the first bracket.
-std::vector<int> listed_ranks(std::string_view text) {
-  const std::size_t open = std::min(text.find('['), text.size());
-  return ranks_in_text(text.substr(open, text.find(']', open) - open));
-}
-
-/// The process group before a message, "[PG ID 1 PG GUID 5(tp) Rank 3]" or of older versions
-/// "[PG 1 Rank 3]", "[Rank 3]".
-struct WatchedGroup {
-  std::string id;    // empty: not said
-  std::string name;  // likewise
-  int rank = -1;     // in the group
-  int job_rank = -1;
-};
-
-WatchedGroup watched_group(std::string_view line) {
-  WatchedGroup found;
-  if (const auto rank = number_behind(line, "[rank")) found.job_rank = static_cast<int>(*rank);
-  const std::size_t group = line.find("[PG ");
-  std::string_view inside = line.substr(group == line.npos ? 0 : group + 4);
-  if (group != line.npos) {
-    inside = inside.substr(0, inside.find(']'));
-    const std::size_t guid = inside.find("GUID ");
-    const std::string_view id = guid == inside.npos ? inside : inside.substr(guid + 5);
-    found.id = printable(id.substr(0, id.find_first_of(" (")));
-    const std::size_t open = id.find('(');
-    if (open != id.npos) found.name = printable(id.substr(open + 1, id.find(')') - open - 1));
-  }
-  if (const auto rank = number_behind(inside, "Rank ")) found.rank = static_cast<int>(*rank);
-  if (found.rank > most_watched_ranks || found.job_rank > most_watched_ranks) return {};
-  if (found.job_rank < 0) found.job_rank = found.rank;
-  if (found.rank < 0) found.rank = found.job_rank;  // likely of the group of all
-  return found;
-}
 
 /// Where a rank of a group is.
 struct WatchedRank {
@@ -87,14 +44,19 @@ class WatchdogReader {
   WatchdogReader(const std::string& file, JobLog& job) : file_(file), job_(job) {}
 
   void take(std::string_view line) {
+    restarted_ = restarted_ || mentions(line, "will restart worker group");
+    was_reported_ = was_reported_ || mentions(line, "Root Cause (first observed failure)");
     if (line.find("Watchdog caught collective operation timeout") != line.npos) {
       take_timeout(line);
     } else if (line.find("ast enqueued ") != line.npos) {
+      begin_attempt();
       take_state(line);
     } else if (line.find(" collective #") != line.npos ||
                line.find("are the lagging") != line.npos) {
+      begin_attempt();
       take_desync(line);
     } else if (line.find(" failed to pass monitoredBarrier in") != line.npos) {
+      begin_attempt();
       take_barrier(line);
     } else if (const auto rank = head_of_report(line)) {
       current_.reset();
@@ -123,6 +85,15 @@ class WatchdogReader {
           "PyTorch's watchdog does not say how many ranks a group has: as many as the highest that "
           "it names; nor the type of elements: sizes are those of 4 bytes each");
     }
+    if (earlier_attempts_ > 0) {
+      job_.note_once(fmt::format("torchrun started the job anew: what {} wrote does not count",
+                                 counted(earlier_attempts_, "earlier attempt")));
+    }
+    job_.missing_ranks.insert(job_.missing_ranks.end(), not_at_barrier_.begin(),
+                              not_at_barrier_.end());
+    // Ranks that waited end in their own ways.
+    if (!waits && not_at_barrier_.empty() && transfers_.empty()) job_.ended = torchrun_.ended();
+    for (const auto& [rank, transfer] : transfers_) job_.open_transfers.push_back(transfer.second);
   }
 
  private:
@@ -137,6 +108,23 @@ class WatchdogReader {
     std::map<std::pair<int, std::int64_t>, WatchedCall> calls;  // by rank and number
   };
 
+  /// What comes after a restart is of another attempt than what came before.
+  void begin_attempt() {
+    if (!std::exchange(restarted_, false)) return;
+    was_reported_ = false;
+    timed_out_.clear();
+    if (groups_.empty() && unplaced_.empty() && transfers_.empty() && not_at_barrier_.empty())
+      return;
+    ++earlier_attempts_;
+    groups_.clear();
+    unplaced_.clear();
+    transfers_.clear();
+    not_at_barrier_.clear();
+    reports_.clear();
+    current_.reset();
+    reporter_ = -1;
+  }
+
   void take_timeout(std::string_view line) {
     const WatchedGroup group = watched_group(line);
     const auto sequence = number_behind(line, "SeqNum=");
@@ -144,11 +132,21 @@ class WatchdogReader {
       ++job_.left_out["timeouts of PyTorch's watchdog without rank or number"];
       return;
     }
+    // A rank times out once, and then the job ends.
+    restarted_ = restarted_ || (was_reported_ && timed_out_.contains(group.job_rank));
+    begin_attempt();
+    timed_out_.insert(group.job_rank);
     const std::size_t name = line.find("OpType=");
     Timeout timeout{*sequence, group.rank, {}};
     if (name != line.npos) {
       const std::string_view type = line.substr(name + 7);
       timeout.call.kind = logged_kind(type.substr(0, type.find_first_of(",)")));
+      // Their numbers are those of the rank's own transfers.
+      if (timeout.call.kind == LoggedKind::point_to_point) {
+        const OpenTransfer open{group.job_rank, -1, type.starts_with("SEND"), RecordState::started};
+        transfers_.try_emplace(group.job_rank, *sequence, open);
+        return;
+      }
     }
     // A share of a rank is the smaller side; one of -1 is not said.
     const std::int64_t in = number_behind(line, "NumelIn=").value_or(0);
@@ -185,6 +183,11 @@ class WatchdogReader {
       ++job_.left_out["states of PyTorch's watchdog that were cut short"];
       return;
     }
+    const auto transfer = transfers_.find(found.job_rank);
+    if (transfer != transfers_.end() &&
+        transfer->second.first == number_waited_in(line.substr(0, at))) {
+      return;
+    }
     Group& group = groups_[found.id];
     current_ = found.id;
     if (group.name.empty()) group.name = found.name;
@@ -196,9 +199,7 @@ class WatchdogReader {
       const auto report = reports_.extract(reporter);
       if (!report.empty()) add_report(report.mapped(), group);
     }
-    const std::string_view before = line.substr(0, at);
-    auto sequence = number_behind(before, "work: ");
-    if (!sequence) sequence = number_behind(before, "work sequence id: ");
+    const auto sequence = number_waited_in(line.substr(0, at));
     const auto timeout = unplaced_.find(found.job_rank);
     if (timeout != unplaced_.end() && sequence == timeout->second.sequence) {
       place(found.id, found.name, found.job_rank, timeout->second);
@@ -248,7 +249,7 @@ class WatchdogReader {
     if (first == line.npos) return;
     for (const std::string& rank : split_at(line.substr(first), ',')) {
       const auto number = small_integer_in(trimmed(rank), 0, most_watched_ranks);
-      if (number) job_.missing_ranks.push_back(*number);
+      if (number) not_at_barrier_.push_back(*number);
     }
   }
 
@@ -370,20 +371,17 @@ class WatchdogReader {
   std::optional<std::string> current_;   // the group that a report is of, where that is known
   int reporter_ = -1;                    // else the rank in the job that makes it; -1: not said
   std::map<int, std::map<int, WatchedRank>> reports_;  // by reporter: ranks of a group to come
+  // By rank in the job: the number of the first send or receive that timed out.
+  std::map<int, std::pair<std::int64_t, OpenTransfer>> transfers_;
+  std::vector<int> not_at_barrier_;  // monitored
+  bool restarted_ = false;
+  bool was_reported_ = false;  // by torchrun, why it ended
+  std::set<int> timed_out_;    // ranks of the job
+  int earlier_attempts_ = 0;   // that wrote of a standstill
   TorchrunReport torchrun_{job_};
 };
 
 }  // namespace
-
-bool has_watchdog(std::string_view output) {
-  for (const std::string_view mark :
-       {"Watchdog caught collective operation timeout", "ast enqueued NCCL work: ",
-        "PG status: last enqueued work: ", " failed to pass monitoredBarrier in",
-        "Root Cause (first observed failure):"}) {
-    if (output.find(mark) != output.npos) return true;
-  }
-  return false;
-}
 
 void read_pytorch_watchdog(std::string_view text, const std::string& file, JobLog& job) {
   WatchdogReader reader(file, job);

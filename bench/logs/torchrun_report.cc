@@ -24,10 +24,14 @@ void TorchrunReport::take(std::string_view line) {
   const auto code = small_integer_in(number, -255);
   if (rank_ < 0 || !code) return;
   constexpr int aborted = -6;  // by its watchdog: it waited for others
-  job_.note_once(fmt::format(
-      "torchrun: the first to fail was rank {}{}, {}", rank_, host_.empty() ? "" : " on " + host_,
-      *code < 0 ? fmt::format("by signal {}", -*code) : fmt::format("with exit code {}", *code)));
-  if (*code < 0 && *code != aborted) job_.missing_ranks.push_back(rank_);
+  constexpr int told_to_end = -15;
+  const std::string how =
+      *code < 0 ? fmt::format("by signal {}", -*code) : fmt::format("with exit code {}", *code);
+  job_.note_once(fmt::format("torchrun: the first to fail was rank {}{}, {}", rank_,
+                             host_.empty() ? "" : " on " + host_, how));
+  if (*code == aborted) return;
+  ended_ = fmt::format("{}, rank {} first", how, rank_);
+  if (*code < 0 && *code != told_to_end) job_.missing_ranks.push_back(rank_);
 }
 
 }  // namespace collbench

@@ -261,6 +261,42 @@ TEST(PytorchWatchdogTest, WhatTorchrunSawFailFirstIsNamed) {
   EXPECT_THAT(raised.notes, Contains(HasSubstr("rank 5 on node-7, with exit code 1")));
 }
 
+TEST(PytorchWatchdogTest, AJobThatFailedOrWasToldToEndHasEnded) {
+  EXPECT_EQ(job_logged(torchruns_report(5, 1)).ended, "with exit code 1, rank 5 first");
+  EXPECT_EQ(job_logged(torchruns_report(5, -11)).ended, "by signal 11, rank 5 first");
+  EXPECT_THAT(job_logged(torchruns_report(5, -15)).missing_ranks, IsEmpty());
+  EXPECT_EQ(job_logged(torchruns_report(5, -6)).ended, "") << "its watchdog tells more";
+}
+
+TEST(PytorchWatchdogTest, TransfersThatTimeOutHaveNumbersOfTheirOwn) {
+  std::string output;
+  for (const auto& [rank, number] : {std::pair(0, 40), {1, 80}, {2, 80}}) {
+    output += timeout_of(rank, rank, number, "RECV") + failure_of(rank, "3(mesh_pp)", rank, number);
+  }
+  const Standstill still = standstill_in(output + dump_of(3, 39, 39));
+  EXPECT_FALSE(still.sequence.has_value());
+  EXPECT_EQ(still.transfers.size(), 3U);
+}
+
+TEST(PytorchWatchdogTest, OfSeveralAttemptsTheLastIsJudged) {
+  const auto attempt = [](int missing, int number) {
+    std::string output;
+    for (int rank = 0; rank < 3; ++rank) {
+      output += rank == missing ? dump_of(rank, number - 1, number - 1)
+                                : timeout_of(rank, rank, number) +
+                                      failure_of(rank, "0(default_pg)", rank, number);
+    }
+    return output;
+  };
+  for (const std::string& between :
+       {std::string("[default] Worker group FAILED. will restart worker group\n"),
+        torchruns_report(0, -6)}) {
+    const Standstill still = standstill_in(attempt(2, 1233) + between + attempt(1, 57));
+    EXPECT_EQ(still.sequence, 57);
+    EXPECT_THAT(still.missing, ElementsAre(1));
+  }
+}
+
 TEST(PytorchWatchdogTest, ARankThatItsWatchdogEndedIsNotTheOneThatFailed) {
   EXPECT_THAT(job_logged(torchruns_report(5, -6)).missing_ranks, IsEmpty());
 }
