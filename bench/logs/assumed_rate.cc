@@ -108,11 +108,14 @@ AssumedRate assumed_rate(const JobLog& job, const JobRanks& ranks, int communica
                         "communicators may use the adapters at the same time",
                         counted(adapters, "adapter"), counted(known, "GPU"), beside)};
   }
-  const double least = adapter_of_gpus_gbs * std::min(adapters, 2);
-  return {least, adapter_of_gpus_gbs * adapters,
-          fmt::format("{} of 200 Gb/s a host, as hosts {} are built with at least",
-                      counted(adapters, "adapter"),
-                      known > 0 ? "of " + counted(known, "such GPU") : "for training")};
+  const std::string built = fmt::format(
+      "{} of 200 Gb/s a host, as hosts {} are built with at least", counted(adapters, "adapter"),
+      known > 0 ? "of " + counted(known, "such GPU") : "for training");
+  // One host may have so many, without a network.
+  if (known == 0 && one.ranks <= usual_gpus_per_host) {
+    return {0, adapter_of_gpus_gbs * adapters, built};
+  }
+  return {adapter_of_gpus_gbs * std::min(adapters, 2), adapter_of_gpus_gbs * adapters, built};
 }
 
 }  // namespace collbench

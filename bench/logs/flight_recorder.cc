@@ -3,8 +3,6 @@
 // `duration_ms` is that of the kernel and holds the waiting; time_created_ns is the enqueue on the
 // host, and time_discovered_* when a watchdog looked: neither is a start, so records have none.
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -14,6 +12,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "bench/logs/flight_entry.h"
 #include "bench/logs/json_members.h"
 #include "bench/logs/log_json.h"
 #include "bench/logs/log_readers.h"
@@ -28,56 +27,15 @@ namespace {
 
 using nlohmann::json;
 
-/// Of "[[6553600],[2,3]]" and ["Float","BFloat16"].
-std::int64_t tensor_bytes(std::string_view sizes_text, std::string_view types_text) {
-  const json sizes = try_parse_json<json>(sizes_text);
-  const json types = try_parse_json<json>(types_text);
-  if (!sizes.is_array()) return 0;
-  double bytes = 0;
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    double elements = 1;
-    for (const json& extent : sizes[i]) elements *= extent.is_number() ? extent.get<double>() : 0;
-    int element = 0;
-    if (types.is_array() && i < types.size() && types[i].is_string()) {
-      element = element_bytes_of(types[i].get<std::string>());
-    }
-    bytes += elements * element;
-  }
-  return bytes >= 0 && bytes < 1e15 ? static_cast<std::int64_t>(bytes) : 0;
-}
-
-/// The members of an entry that count, as they are written.
-struct FlightEntry {
-  std::string_view group_number, group, name, state, sequence, is_transfer, duration_ms;
-  std::string_view input_sizes, input_types, output_sizes, output_types;
-};
-
-struct FlightMember {
-  std::string_view key;
-  std::string_view FlightEntry::*member;
-};
-constexpr std::array<FlightMember, 10> flight_members = {
-    {{"pg_id", &FlightEntry::group_number},
-     {"process_group", &FlightEntry::group},
-     {"profiling_name", &FlightEntry::name},
-     {"state", &FlightEntry::state},
-     {"is_p2p", &FlightEntry::is_transfer},
-     {"duration_ms", &FlightEntry::duration_ms},
-     {"input_sizes", &FlightEntry::input_sizes},
-     {"input_dtypes", &FlightEntry::input_types},
-     {"output_sizes", &FlightEntry::output_sizes},
-     {"output_dtypes", &FlightEntry::output_types}}};
-
-RecordState state_of(std::string_view state) {
-  if (state == "\"completed\"") return RecordState::completed;
-  return state == "\"started\"" ? RecordState::started : RecordState::scheduled;
-}
-
 class FlightReader {
  public:
   /// `dump` has all members of a dump but its entries.
   FlightReader(const json& dump, const std::string& file, bool is_cut, JobLog& job)
-      : dump_(dump), job_(job), file_(file), rank_(rank_of_file(file, job)) {
+      : dump_(dump),
+        job_(job),
+        file_(file),
+        rank_(rank_of_file(file, job)),
+        transfers_before_(job.open_transfers.size()) {
     process_ = job.process(file);
     job.processes[static_cast<std::size_t>(process_)].rank = rank_;
     job.processes[static_cast<std::size_t>(process_)].is_cut = is_cut;
@@ -99,9 +57,10 @@ class FlightReader {
       }
       if (rest.empty() || rest.front() == ']') break;
       FlightEntry entry;
-      const OwnMembers members = for_each_own_member(
-          rest,
-          [&](std::string_view key, std::string_view value) { take_member(key, value, entry); });
+      const OwnMembers members =
+          for_each_own_member(rest, [&](std::string_view key, std::string_view value) {
+            take_flight_member(key, value, is_first_version_, entry);
+          });
       if (!members.whole) {
         // The last one of what was cut is half an entry.
         require(end_of_json_value(rest.data(), rest.data() + rest.size()) == nullptr,
@@ -114,16 +73,15 @@ class FlightReader {
     }
     take_status();
     forget_earlier_groups();
+    std::vector<OpenTransfer>& open = job_.open_transfers;
+    const auto others = open.begin() + static_cast<std::ptrdiff_t>(transfers_before_);
+    open.erase(
+        std::remove_if(others, open.end(),
+                       [](const OpenTransfer& one) { return one.state == RecordState::completed; }),
+        open.end());
   }
 
  private:
-  void take_member(std::string_view key, std::string_view value, FlightEntry& entry) const {
-    for (const FlightMember& known : flight_members) {
-      if (key == known.key) entry.*known.member = value;
-    }
-    if (key == (is_first_version_ ? "seq_id" : "collective_seq_id")) entry.sequence = value;
-  }
-
   void take(const FlightEntry& entry) {
     if (entry.is_transfer == "true") {
       ++job_.left_out["point-to-point entries of Flight Recorder"];
@@ -135,7 +93,7 @@ class FlightReader {
     record.kind = kind_of(entry.name);
     record.sequence = written_integer(entry.sequence).value_or(-1);
     record.process = process_;
-    record.state = state_of(entry.state);
+    record.state = flight_state(entry.state);
     if (record.sequence < 0) {
       ++job_.left_out["Flight Recorder entries without a sequence number"];
       return;
@@ -160,9 +118,18 @@ class FlightReader {
       // The part of one rank.
       const std::int64_t out = tensors(entry.output_sizes, entry.output_types).bytes;
       if (out > 0) record.bytes = std::min(record.bytes, out);
+    } else if (record.kind == LoggedKind::all_to_all) {
+      const Tensors& out = tensors(entry.output_sizes, entry.output_types);
+      record.parts_differ = in.bytes != out.bytes || !in.alike || !out.alike;
     }
     const double ms = number_in(entry.duration_ms).value_or(0);
     if (ms > 0) record.duration_us = 1000 * ms;
+    if (ends_coalesced(entry) &&
+        (close_coalesced(record) ||
+         close_transfers(record.communicator, written_integer(entry.transfer).value_or(-1),
+                         record.state))) {
+      return;
+    }
     add(record);
     numbers_[record.communicator].group = group_number;
   }
@@ -174,14 +141,18 @@ class FlightReader {
   };
   struct Tensors {
     std::int64_t bytes = 0;
+    bool alike = true;
     std::uint8_t elements = 0;  // of JobLog::words
   };
 
   /// "nccl:recv 1<-0", "nccl:send 0->1", of ranks of the group.
   void take_transfer(const FlightEntry& entry) {
-    const RecordState state = state_of(entry.state);
+    const RecordState state = flight_state(entry.state);
     const Place place = place_in(entry.group);
-    if (state == RecordState::completed || !place.is_member) return;
+    if (!place.is_member) return;
+    const std::int64_t number = written_integer(entry.transfer).value_or(-1);
+    if (ends_coalesced(entry) && close_transfers(place.communicator, number, state)) return;
+    if (state == RecordState::completed) return;
     const std::vector<int>& members =
         job_.communicators[static_cast<std::size_t>(place.communicator)].members;
     const std::string name = written_text(entry.name);
@@ -191,16 +162,41 @@ class FlightReader {
       const auto at = static_cast<std::size_t>(peer);
       peer = at < members.size() ? members[at] : -1;
     }
+    if (number >= 0) transfers_[{place.communicator, number}].push_back(job_.open_transfers.size());
     job_.open_transfers.push_back({rank_, peer, name.find("send") != name.npos, state});
   }
 
+  /// Of what is coalesced each has an entry without events, which stays scheduled for ever; the one
+  /// that closes the group has the state and time of them all, and their number.
+  static bool ends_coalesced(const FlightEntry& entry) {
+    return entry.name == "\"nccl:coalesced\"";
+  }
+  /// False if there are none.
+  bool close_transfers(int communicator, std::int64_t number, RecordState state) {
+    const auto found = transfers_.find({communicator, number});
+    if (found == transfers_.end()) return false;
+    for (const std::size_t at : found->second) job_.open_transfers[at].state = state;
+    transfers_.erase(found);
+    return true;
+  }
+  bool close_coalesced(const LogRecord& end) {
+    const auto numbers = numbers_.find(end.communicator);
+    if (numbers == numbers_.end() || numbers->second.latest != end.sequence) return false;
+    const std::vector<std::size_t>& places = numbers->second.of[end.sequence];
+    for (const std::size_t at : places) {
+      LogRecord& record = job_.records[at];
+      record.state = end.state;
+      if (places.size() == 1 && end.duration_us > 0) record.duration_us = end.duration_us;
+    }
+    return true;
+  }
+
   /// Coalesced collectives follow each other with one number: one operation with the bytes of all.
-  /// Numbers that come again later are those of a group that was made anew under its old name;
-  /// there, what was before says nothing of the records of others.
+  /// A number below the latest is of a group that was made anew under its old name; there, what was
+  /// before says nothing of the records of others.
   void add(const LogRecord& record) {
     Numbers& numbers = numbers_[record.communicator];
-    const auto known = numbers.of.find(record.sequence);
-    if (known != numbers.of.end() && numbers.latest != record.sequence) {
+    if (record.sequence < numbers.latest) {
       for (const auto& [sequence, places] : numbers.of) {
         for (const std::size_t at : places) job_.records[at].communicator = -1;
         left_behind_ += static_cast<std::int64_t>(places.size());
@@ -232,7 +228,12 @@ class FlightReader {
       if (integer_at(*own, "last_enqueued_collective") != numbers.of.rbegin()->first) continue;
       std::int64_t& through =
           job_.communicators[static_cast<std::size_t>(communicator)].completed_through;
-      through = std::max(through, integer_at(*own, "last_completed_collective"));
+      const std::int64_t completed = integer_at(*own, "last_completed_collective");
+      through = std::max(through, completed);
+      for (const auto& [sequence, places] : numbers.of) {
+        if (sequence > completed) break;
+        for (const std::size_t at : places) job_.records[at].state = RecordState::completed;
+      }
     }
   }
 
@@ -297,7 +298,9 @@ class FlightReader {
   const Tensors& tensors(std::string_view sizes, std::string_view types) {
     const auto [found, is_new] = tensors_.try_emplace({sizes, types});
     if (!is_new) return found->second;
-    found->second.bytes = tensor_bytes(sizes, types);
+    const TensorSizes all = tensor_sizes(sizes, types);
+    found->second.bytes = all.bytes;
+    found->second.alike = all.alike;
     const json names = try_parse_json<json>(types);
     if (names.is_array() && !names.empty() && names[0].is_string()) {
       found->second.elements = job_.word(names[0].get<std::string>());
@@ -322,6 +325,9 @@ class FlightReader {
     std::int64_t group = -1;  // pg_id: the rank's own number of it
   };
   std::map<int, Numbers> numbers_;  // by communicator
+  // Places of those that have not ended, by communicator and number.
+  std::map<std::pair<int, std::int64_t>, std::vector<std::size_t>> transfers_;
+  std::size_t transfers_before_;  // of other files
   std::int64_t left_behind_ = 0;
 };
 

@@ -223,7 +223,10 @@ std::vector<JobAnswer> job_answers(const JobReport& report) {
                          time_text(Seconds{verdict.transfer_us_of_rank0 * 1e-6}),
                          100 * (1 - verdict.transfer_us_of_rank0 / exposed));
   } else {
-    spent += "; how much of it is waiting cannot be told from one rank's durations";
+    const auto timed = std::count_if(verdict.duration_us.begin(), verdict.duration_us.end(),
+                                     [](double us) { return std::isfinite(us); });
+    spent += fmt::format("; how much of it is waiting cannot be told from {}",
+                         timed > 1 ? "what differs between ranks" : "one rank's durations");
   }
   lines.push_back({std::move(spent), JobHealth::plain});
   return lines;

@@ -62,6 +62,7 @@ struct LogRecord {
   std::uint8_t algorithm = 0;  // of JobLog::words; 0: not said
   std::uint8_t protocol = 0;
   std::uint8_t elements = 0;  // "float sum": their type, and the operator of a reduction
+  bool parts_differ = false;  // of an all-to-all: they do, or may, so that ranks end apart
   /// At its own work before: since all of the communicator last met, or its last collective if they
   /// had not; without what it had no processor for.
   float own_us = std::numeric_limits<float>::quiet_NaN();
@@ -87,6 +88,8 @@ struct JobCommunicator {
   bool may_go_on = false;
   /// Sequence numbers are the reader's count: a log may begin in the middle of another's.
   bool counted = false;
+  /// Of a log of NCCL_DEBUG in which they are counted with those of sends and receives.
+  bool counts_transfers = false;
   /// Counted ones that fit each other a step later as well: which step is which is not known.
   bool is_regular = false;
   /// Without it, ranks are those that use one stream, and `ranks` is the most that it can have.

@@ -24,7 +24,11 @@ double mean_duration(const JobOperation& operation) {
 }
 
 /// One duration alone holds the waiting for others and the transfer, nobody knows in which parts.
+/// Of an all-to-all whose parts differ each rank has another transfer.
 bool tells_transfer(const JobOperation& operation) {
+  if (operation.any().kind == LoggedKind::all_to_all && !have_equal_parts(operation.records)) {
+    return false;
+  }
   return std::count_if(operation.records.begin(), operation.records.end(),
                        [](const LogRecord& record) { return record.duration_us > 0; }) > 1;
 }

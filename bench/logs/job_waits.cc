@@ -36,7 +36,7 @@ bool is_noticeable(double waiting_us, const JobOperation& operation) {
 bool is_compared(const JobOperation& operation) {
   const LoggedKind kind = operation.any().kind;
   return operation.timed_by_all && waits_for_all(kind) && operation.records.size() > 1 &&
-         (has_bus_rate(kind) || sizes_agree(operation.records));
+         (has_bus_rate(kind) || have_equal_parts(operation.records));
 }
 
 std::size_t end_of_run(const std::vector<JobOperation>& operations, std::size_t begin) {

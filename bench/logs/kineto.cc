@@ -28,6 +28,20 @@ bool is_collective_kernel(const std::string& name) {
   return name.starts_with("ncclDevKernel") || name.starts_with("ncclKernel");
 }
 
+/// Of "[3, 4, ...]"; an all-to-all of equal parts has "[]".
+bool parts_differ(std::string_view sizes) {
+  constexpr std::string_view digits = "0123456789";
+  std::string_view first;
+  for (std::size_t at = sizes.find_first_of(digits); at < sizes.size();) {
+    const std::size_t end = std::min(sizes.find_first_not_of(digits, at), sizes.size());
+    const std::string_view part = sizes.substr(at, end - at);
+    if (!first.empty() && part != first) return true;
+    first = part;
+    at = sizes.find_first_of(digits, end);
+  }
+  return false;
+}
+
 class KinetoReader {
  public:
   KinetoReader(const json& trace, const std::string& file, JobLog& job) : trace_(trace), job_(job) {
@@ -174,6 +188,9 @@ class KinetoReader {
         record.kind == LoggedKind::all_gather || record.kind == LoggedKind::reduce_scatter;
     const std::int64_t elements = std::clamp<std::int64_t>(part ? std::min(in, out) : in, 0, most);
     record.bytes = elements * element_bytes_of(text_at(asked, "dtype"));
+    record.parts_differ = record.kind == LoggedKind::all_to_all &&
+                          (in != out || parts_differ(text_at(asked, "In split size")) ||
+                           parts_differ(text_at(asked, "Out split size")));
     find_group(asked, record);
     record.sequence = integer_at(asked, "Seq");
   }
@@ -186,6 +203,7 @@ class KinetoReader {
     job_.communicators[static_cast<std::size_t>(record.communicator)].states_ranks = false;
     record.rank = rank_;
     record.sequence = -1;
+    record.parts_differ = record.kind == LoggedKind::all_to_all;  // not said
     const json given = call.value("args", json::object());
     const json shapes = given.value("Input Dims", json::array());
     const json types = given.value("Input type", json::array());

@@ -20,6 +20,8 @@ constexpr double least_waiting_share = 0.1;
 constexpr std::int64_t fewest_operations = 3;
 // A slow link alone makes half of it.
 constexpr double slow_link_share = 0.6;
+// Of the waiting for others that are late, below which a rank is not worth a name.
+constexpr double least_named_share = 0.01;
 
 /// Two of eight may share the blame without coming together.
 bool is_by_turns(const LatenessTally& tally, const Visits& visits, const std::vector<int>& group) {
@@ -34,11 +36,19 @@ std::string too_few(const Lateness& found, const std::vector<int>& group) {
       found.waited, found.operations, fmt::join(group, ", "));
 }
 
-std::string nothing_compared(const JobWaits& job, const LatenessTally& tally) {
+std::string nothing_compared(const JobWaits& job, const std::vector<JobOperation>& operations,
+                             const LatenessTally& tally) {
   for (std::size_t c = 0; c < job.log.communicators.size(); ++c) {
     if (is_several(job.log.communicators[c], job.ranks.heard(static_cast<int>(c)))) {
       return "several communicators are taken together in it, whose ranks cannot be compared";
     }
+  }
+  if (std::any_of(operations.begin(), operations.end(), [](const JobOperation& operation) {
+        return operation.timed_by_all && operation.any().kind == LoggedKind::all_to_all &&
+               !have_equal_parts(operation.records);
+      })) {
+    return "its all-to-alls have parts that differ, or may: whose parts are small is done first, "
+           "and not late";
   }
   return tally.timed ? "there are no operations that wait for all and of which several ranks have "
                        "a duration"
@@ -156,7 +166,7 @@ Lateness late_together(const JobWaits& job, const std::vector<JobOperation>& ope
   found.waited = tally.waited;
   found.of_means = tally.of_means;
   if (tally.operations == 0) {
-    found.unknown = nothing_compared(job, tally);
+    found.unknown = nothing_compared(job, operations, tally);
     return found;
   }
   found.waiting_share = tally.mean_waiting_us / tally.transfer_us;
@@ -183,6 +193,17 @@ Lateness late_together(const JobWaits& job, const std::vector<JobOperation>& ope
   return found;
 }
 
+/// What the last to arrive are to blame for, of the ranks that wait the longest.
+double blamed_us(const std::vector<JobOperation>& operations) {
+  double sum = 0;
+  for (const JobOperation& operation : operations) {
+    if (is_compared(operation)) {
+      sum += static_cast<double>(operation.weight()) * longest_blamed_us(operation);
+    }
+  }
+  return sum;
+}
+
 /// Where waiting goes round in all operations, but in those of no communicator; where it is little
 /// in all of them, and much in those of one; or where a slow link might make it in all of them, and
 /// not in each.
@@ -195,6 +216,8 @@ void judge_apart(const JobWaits& job, Lateness& found) {
   // What all together do not show is looked for in each.
   const std::size_t questions = found.spread ? 1 : apart.size();
   std::vector<Lateness> told;
+  std::vector<double> blamed;
+  double most_blamed = 0;
   std::set<int> late;
   std::string doubt;
   for (const auto& [communicator, own] : apart) {
@@ -203,8 +226,13 @@ void judge_apart(const JobWaits& job, Lateness& found) {
     if (!is_told && found.spread) return;  // what goes round there may have come here
     if (one.may_be_slow_link && doubt.empty()) doubt = one.unknown;
     if (!is_told || one.late.empty()) continue;
-    late.insert(one.late.begin(), one.late.end());
     told.push_back(one);
+    blamed.push_back(blamed_us(own));
+    most_blamed = std::max(most_blamed, blamed.back());
+  }
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    if (blamed[i] < least_named_share * most_blamed) told[i].late.clear();
+    late.insert(told[i].late.begin(), told[i].late.end());
   }
   const std::vector<int> kept = hardly_waiting({late.begin(), late.end()}, job);
   if (kept.empty()) {
@@ -287,7 +315,8 @@ void judge_long_waits(const JobWaits& job, Lateness& found) {
         rare.size(), found.operations, fmt::join(last, ", "));
     return;
   }
-  const Lateness usual = late_together(waits_of_job(job.log, rest, job.ranks, job.network), rest);
+  Lateness usual = late_together(waits_of_job(job.log, rest, job.ranks, job.network), rest);
+  if (blamed_us(rest) < least_named_share * blamed_us(rare)) usual.late.clear();
   found.by_turns = usual.by_turns || (!usual.late.empty() && usual.late != late);
   late.insert(late.end(), usual.late.begin(), usual.late.end());
   std::sort(late.begin(), late.end());

@@ -49,7 +49,6 @@ double deviations_of_any(double log_of_number) {
 LatenessTally tally_of(const JobWaits& job, const std::vector<JobOperation>& operations) {
   LatenessTally tally;
   for (const JobOperation& operation : operations) {
-    if (!waits_for_all(operation.any().kind)) continue;
     tally.timed = tally.timed || operation.last >= 0;
     if (!is_compared(operation)) continue;
     const int c = operation.any().communicator;

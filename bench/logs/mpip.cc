@@ -107,6 +107,7 @@ void read_mpip(std::string_view text, const std::string& file, JobLog& job) {
       record.process =
           job.process(fmt::format("task {}", rank), host == report.hosts.end() ? "" : host->second);
       record.kind = logged_kind(call.first);
+      record.parts_differ = call.first.ends_with('v') || call.first.ends_with('w');  // Alltoallv
       record.sequence = call.second;
       record.bytes = bytes_of(row, report.bin_bytes);
       record.duration_us = row.mean_us;

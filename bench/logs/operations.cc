@@ -22,6 +22,13 @@ bool are_of_several_runs(const LogRecord& a, const LogRecord& b) {
   return a.bytes != b.bytes || (timed && a.duration_us != b.duration_us);
 }
 
+/// Of its ranks.
+bool sizes_agree(std::span<const LogRecord> records) {
+  return std::all_of(records.begin(), records.end(), [&](const LogRecord& record) {
+    return record.bytes == records.front().bytes;
+  });
+}
+
 void name_runs(const LogRecord& a, const LogRecord& b, JobLog& job) {
   const auto name = [&](const LogRecord& record) {
     return job.processes[static_cast<std::size_t>(record.process)].name;
@@ -154,6 +161,17 @@ void compare_starts(const JobLog& job, JobOperation& operation) {
   const auto last = std::max_element(
       operation.records.begin(), operation.records.end(),
       [](const LogRecord& a, const LogRecord& b) { return a.start_us < b.start_us; });
+  // Nobody waits longer than its own call took: else the clocks are not one.
+  const auto error = [&](const LogRecord& record) {
+    return job.processes[static_cast<std::size_t>(record.process)].clock_error_us;
+  };
+  const bool is_odd =
+      waits_for_all(last->kind) &&
+      std::any_of(operation.records.begin(), operation.records.end(), [&](const LogRecord& record) {
+        const double waits = last->start_us - record.start_us;
+        return waits > record.duration_us + error(record) + error(*last);
+      });
+  if (is_odd) return;
   operation.last = last->rank;
   operation.transfer_us = last->duration_us;
   operation.last_start_us = last->start_us;
@@ -179,10 +197,10 @@ void keep_comparable(const JobLog& job, std::vector<JobOperation>& operations) {
 
 }  // namespace
 
-bool sizes_agree(std::span<const LogRecord> records) {
-  return std::all_of(records.begin(), records.end(), [&](const LogRecord& record) {
-    return record.bytes == records.front().bytes;
-  });
+bool have_equal_parts(std::span<const LogRecord> records) {
+  return sizes_agree(records) &&
+         std::none_of(records.begin(), records.end(),
+                      [](const LogRecord& record) { return record.parts_differ; });
 }
 
 bool is_several(const JobCommunicator& communicator, const std::vector<int>& heard) {

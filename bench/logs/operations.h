@@ -55,8 +55,8 @@ struct JobOperation {
   std::int64_t weight() const { return records.front().count > 1 ? records.front().count : 1; }
 };
 
-/// Of its ranks: those of an all-to-all may differ.
-bool sizes_agree(std::span<const LogRecord> records);
+/// Of an all-to-all: whether each rank has as much for each, and all have as much.
+bool have_equal_parts(std::span<const LogRecord> records);
 
 /// Whether more ranks than a communicator has are in its records: several that bear one name, or
 /// that one call uses.

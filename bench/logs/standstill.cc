@@ -14,9 +14,9 @@ namespace {
 
 /// What the ranks of one communicator have issued.
 struct Issued {
-  std::map<int, std::int64_t> latest;             // sequence by rank in the communicator
-  std::map<int, std::set<std::int64_t>> of_rank;  // from the first open one on
+  std::map<int, std::int64_t> latest;  // sequence by rank in the communicator
   std::optional<std::int64_t> first_open;
+  std::set<int> of_first_open;  // ranks with a record of it
 };
 
 /// What one rank has completed all have entered: another that has not is behind in its log only.
@@ -73,7 +73,7 @@ std::map<int, Issued> issued_of(const JobLog& job, const std::vector<const LogRe
     Issued& one = found->second;
     const auto latest = one.latest.try_emplace(record.rank, record.sequence).first;
     latest->second = std::max(latest->second, record.sequence);
-    if (record.sequence >= *one.first_open) one.of_rank[record.rank].insert(record.sequence);
+    if (record.sequence == *one.first_open) one.of_first_open.insert(record.rank);
   }
   return all;
 }
@@ -94,6 +94,8 @@ void find_missing(const JobLog& job, const JobRanks& ranks, int communicator, co
   const std::set<int> whole = logged_ranks(job, false);
   const std::set<int> cut = logged_ranks(job, true);
   const int members = std::max(one.ranks, static_cast<int>(one.members.size()));
+  // Its log has later ones: of before the communicator was made anew, or after it was overwritten.
+  std::set<int> lacking;
   const bool are_renumbered = std::any_of(
       issued.latest.begin(), issued.latest.end(),
       [&](const auto& heard) { return ranks.in_job(communicator, heard.first) != heard.first; });
@@ -107,10 +109,14 @@ void find_missing(const JobLog& job, const JobRanks& ranks, int communicator, co
       (was_heard ? found.missing : found.unheard).push_back(in_job);
     } else if (latest->second < *issued.first_open) {
       (cut.contains(in_job) ? found.unheard : found.missing).push_back(in_job);
+    } else if (!issued.of_first_open.contains(rank)) {
+      lacking.insert(in_job);
     }
   }
-  found.some_are_cut = std::any_of(found.unheard.begin(), found.unheard.end(),
-                                   [&](int rank) { return cut.contains(rank); });
+  found.unheard.insert(found.unheard.end(), lacking.begin(), lacking.end());
+  found.some_are_cut =
+      !lacking.empty() || std::any_of(found.unheard.begin(), found.unheard.end(),
+                                      [&](int rank) { return cut.contains(rank); });
 }
 
 /// A kernel starts when its stream comes to it. Where no start is seen at all, they may not be
@@ -142,14 +148,20 @@ void find_mismatches(const JobLog& job, const JobRanks& ranks, int communicator,
                      std::int64_t sequence, Standstill& found) {
   using Call = std::tuple<LoggedKind, std::int64_t, std::uint8_t>;
   std::map<Call, std::vector<int>> calls;
+  std::map<int, std::set<Call>> of_rank;  // several, where they are coalesced
   std::set<std::uint8_t> types;
   for (const LogRecord& record : job.records) {
     if (record.communicator != communicator || record.sequence != sequence) continue;
     const std::int64_t bytes = have_one_size(record.kind) ? record.bytes : -1;
-    calls[{record.kind, bytes, record.elements}].push_back(ranks.in_job(record));
+    const int rank = ranks.in_job(record);
+    const Call call{record.kind, bytes, record.elements};
+    if (of_rank[rank].insert(call).second) calls[call].push_back(rank);
     types.insert(record.elements);
   }
-  if (calls.size() < 2) return;
+  const bool are_alike = std::all_of(of_rank.begin(), of_rank.end(), [&](const auto& one) {
+    return one.second == of_rank.begin()->second;
+  });
+  if (are_alike) return;
   for (const auto& [call, callers] : calls) {
     const auto& [kind, bytes, elements] = call;
     const std::string& type = job.words[elements];

@@ -187,6 +187,7 @@ TEST(LatenessChanceTest, MeansSayNeitherThatNobodyIsLateNorThatTheNetworkIsSlow)
     record.duration_us += 3000;
     record.count = 1000;
   }
+  job.communicators[0].nodes = 2;
   const JobVerdict verdict = judge_job(job, {});
   EXPECT_THAT(verdict.lateness.unknown, HasSubstr("means"));
   EXPECT_EQ(verdict.network.state, NetworkState::unknown);
@@ -205,6 +206,7 @@ TEST(NetworkOfKindsTest, AKindThatIsSurelySlowIsNotHiddenByAnother) {
     record.bytes = gathers ? 6 << 20 : 5 << 20;
     record.duration_us = gathers ? 1000 : 6000;
   }
+  job.communicators[0].nodes = 2;
   const NetworkVerdict network = judge_job(job, {}).network;
   EXPECT_EQ(network.state, NetworkState::slow);
   EXPECT_THAT(network.where, HasSubstr("the reduce-scatters of"));

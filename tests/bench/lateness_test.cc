@@ -144,6 +144,15 @@ TEST(LatenessTest, AFewLongWaitsDoNotHideARankThatIsLateInAllOthers) {
   EXPECT_TRUE(found.by_turns);
 }
 
+// Of what is waited it is less than a hundredth.
+TEST(LatenessTest, ARankThatHardlyAnybodyWaitsForIsNotNamedBesideOneThatAllWaitFor) {
+  const auto checkpoints = [](int operation, int rank) {
+    if (operation % 20 == 19) return rank == 0 ? 1e6 : 0.0;
+    return rank == 5 ? 400.0 : 0.0;
+  };
+  EXPECT_THAT(lateness_with(8, 80, checkpoints).late, ElementsAre(0));
+}
+
 // That a network is as fast as the least that is built does not say that no link is slower.
 TEST(LatenessTest, RanksThatEndOneAfterTheOtherMayBeBehindASlowLinkUnlessTheRateWasStated) {
   const auto one_after_the_other = [](int, int rank) { return 60.0 * rank; };
