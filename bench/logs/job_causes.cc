@@ -123,12 +123,9 @@ void find_standstill(JobLog& job, const JobRanks& ranks, JobVerdict& verdict) {
         still.counted_in_logs
             ? "a log may be read or cut while its rank goes on: a rank that is behind in it stands "
               "still only if the job does not go on"
-            : "RAS counts while the job runs: a rank that is one operation behind is usually on "
-              "its way; it stands still if it has the same count when RAS is asked again");
-  } else if (seen.empty() && !still.behind.empty()) {
-    sure = 0.7;
-    seen.push_back(fmt::format("{} issued up to {} collectives fewer than the others",
-                               ranks_in_words(ranks, still.behind), still.behind_by));
+            : "RAS counts while the job runs, and hosts run ahead of each other: a rank that is "
+              "behind may be on its way; it stands still if it has the same count when RAS is "
+              "asked again");
   }
   if (!job.missing_ranks.empty()) {
     const std::set<int> missing(job.missing_ranks.begin(), job.missing_ranks.end());

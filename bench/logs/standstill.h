@@ -24,9 +24,10 @@ struct Standstill {
   bool may_go_on = false;       // the log ends there, of a job that may have run on
   std::vector<int> behind;      // ranks that have issued fewer collectives than others, by counters
   std::int64_t behind_by = 0;   // the most that one of them lacks
-  bool counted_in_logs = false;  // which may end early, and hosts run ahead of each other
-  /// Counters are read while the job runs, at a time for each rank: one operation behind is usual.
-  bool may_be_on_its_way() const { return behind_by == 1 || (behind_by > 1 && counted_in_logs); }
+  bool counted_in_logs = false;  // which may end early
+  /// Counters are read while the job runs, at a time for each rank, and hosts run ahead of each
+  /// other by the calls of a step: whoever is behind may be on its way.
+  bool may_be_on_its_way() const { return behind_by > 0; }
   std::vector<std::string> mismatches;  // ranks that call different collectives there, in words
   /// Ranks whose counters say that they called what others did not, and the reverse, in words.
   std::vector<std::string> called_others;

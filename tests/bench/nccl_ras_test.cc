@@ -73,7 +73,7 @@ TEST(NcclRasTest, ARankWithFewerOfOneKindAndMoreOfAnotherCalledOthers) {
   EXPECT_FALSE(verdict.is_healthy());
 }
 
-TEST(NcclRasTest, OneOperationBehindIsNoStandstillAndTwoAre) {
+TEST(NcclRasTest, WhoIsBehindInOneStatusMayBeOnItsWay) {
   const auto verdict_on = [](int count, JobLog& job) {
     job = job_logged(
         R"({"nccl_version": "2.30.7", "communicators": [{"hash": "0x2", "size": 2, "ranks": [)"
@@ -86,10 +86,10 @@ TEST(NcclRasTest, OneOperationBehindIsNoStandstillAndTwoAre) {
   const JobVerdict one = verdict_on(6, job);
   EXPECT_THAT(one.standstill.behind, ElementsAre(1));
   EXPECT_TRUE(one.is_healthy());
-  EXPECT_THAT(job.notes, Contains(testing::HasSubstr("usually on its way")));
+  EXPECT_THAT(job.notes, Contains(testing::HasSubstr("may be on its way")));
   const JobVerdict two = verdict_on(5, job);
   EXPECT_THAT(two.standstill.behind, ElementsAre(1));
-  EXPECT_FALSE(two.is_healthy());
+  EXPECT_TRUE(two.is_healthy()) << "hosts run ahead of each other by the calls of a step";
 }
 
 /// A status of 32 ranks of NCCL 2.24 with these errors (docs/userguide, troubleshooting/ras.rst).
