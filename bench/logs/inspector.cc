@@ -80,12 +80,26 @@ void note_version(std::string_view version, JobLog& job) {
 }
 
 /// Whether the time is in nanoseconds, milliseconds or seconds, by the rate that stands beside it:
-/// what others write under the same key. Inspector cuts times to whole microseconds.
+/// what others write under the same key. Inspector cuts times to whole microseconds, and its rate
+/// is of the parts of all ranks where the bytes are one's.
 bool is_in_another_unit(const InspectorLine& line) {
-  const double factor = line.rate_gbs * line.time_us * 1e3 / line.bytes;
+  const LoggedKind kind = logged_kind(line.kind);
+  const bool has_parts = kind == LoggedKind::all_gather || kind == LoggedKind::reduce_scatter;
+  const double of_bytes = line.rate_gbs * line.time_us * 1e3 / line.bytes;
+  const double factor = has_parts ? of_bytes / line.n_ranks : of_bytes;
   const double cut = std::clamp(1 / line.time_us, 0.05, 0.9);
   const auto near = [&](double unit) { return std::abs(factor / unit - 1) < cut; };
-  return near(1e3) || near(1e-3) || near(1e-6);
+  const bool is_right = std::abs(of_bytes - 1) < cut;
+  return !is_right && (near(1e3) || near(1e-3) || near(1e-6));
+}
+
+/// NCCL numbers the calls of each of its functions by themselves. Of one with parts of unlike sizes
+/// and of those that are `other` the numbers are told apart.
+std::int64_t numbered(std::string_view name, std::int64_t sequence) {
+  constexpr std::array<std::string_view, 4> apart = {"AllGatherV", "Gather", "Scatter",
+                                                     "AllToAllV"};
+  const auto at = std::find(apart.begin(), apart.end(), name) - apart.begin();
+  return at == std::ssize(apart) ? sequence : sequence + ((at + 1) << 50);
 }
 
 /// Why a line that is JSON cannot be used; empty if it can.
@@ -129,7 +143,7 @@ class InspectorReader {
     record.process = process_;
     record.rank = static_cast<int>(line.rank);
     record.kind = kind_;
-    record.sequence = static_cast<std::int64_t>(line.sequence);
+    record.sequence = numbered(line.kind, static_cast<std::int64_t>(line.sequence));
     record.bytes = static_cast<std::int64_t>(line.bytes);
     record.duration_us = line.time_us;
     // When the proxy noticed: later than the kernel by about as much at every end.
@@ -162,7 +176,7 @@ class InspectorReader {
     }
     if (line.kind != name_) {
       name_ = line.kind;
-      kind_ = logged_kind(line.kind);
+      kind_ = line.kind == "AllGatherV" ? LoggedKind::other : logged_kind(line.kind);
     }
   }
 

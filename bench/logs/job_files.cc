@@ -86,16 +86,18 @@ JobLog read_job(const std::vector<std::string>& paths) {
   if (job.files == 0 && !job.notes.empty()) throw InvalidArgument(job.notes.front());
   require(job.files > 0, "no job log among the named files");
   join_groups_of_cut_dumps(job);
+  number_in_order(job);
+  part_processes_of_one_number(job);
   match_counted_records(job);
   return job;
 }
 
 void require_content(const JobLog& job) {
   // A healthy status of RAS has nothing but a note.
-  const bool has_some = !job.records.empty() || !job.issued.empty() || !job.hosts.empty() ||
-                        !job.programs.empty() || !job.missing_ranks.empty() ||
-                        !job.absent.empty() || !job.computing.empty() ||
-                        !job.open_transfers.empty() || job.formats.contains("NCCL RAS (text)");
+  const bool has_some =
+      !job.records.empty() || !job.issued.empty() || !job.hosts.empty() || !job.programs.empty() ||
+      !job.missing_ranks.empty() || !job.absent.empty() || !job.computing.empty() ||
+      !job.open_transfers.empty() || !job.ended.empty() || job.formats.contains("NCCL RAS (text)");
   if (has_some) return;
   std::vector<std::string> reasons;
   for (const auto& [what, count] : job.left_out)

@@ -47,6 +47,16 @@ int element_bytes_of(std::string_view type);
 /// has. To be called once, when all logs of a job are read.
 void join_groups_of_cut_dumps(JobLog& job);
 
+/// Where numbers of NCCL_DEBUG count sends and receives as well, a rank that sends runs ahead of
+/// the others: its collectives are numbered by their order. To be called once, when all logs are
+/// read.
+void number_in_order(JobLog& job);
+
+/// Where one number of a process of NCCL's profiler, which says no host, stands for two ranks of a
+/// communicator (containers begin to count anew), each rank of each communicator is a process. To
+/// be called once, when all logs are read.
+void part_processes_of_one_number(JobLog& job);
+
 /// Whether the first messages are those of a Chakra trace, which has no magic number.
 bool is_chakra(std::string_view head);
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 #include <span>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -14,6 +15,7 @@
 #include "core/crc32c.h"
 #include "core/error.h"
 #include "core/plain_text.h"
+#include "core/quantile.h"
 #include "transports/mpi/profile/profile_format.h"
 
 namespace collbench {
@@ -97,6 +99,7 @@ class ProfileReader {
           static_cast<double>(std::max(header_.clocks[0].error_ns, header_.clocks[1].error_ns)) *
           1e-3;
     }
+    records_before_ = job_.records.size();
     for (std::uint32_t i = 0; i < header_.communicators; ++i) add_communicator(i);
     const std::uint64_t kept = std::min(header_.calls, header_.capacity);
     const std::uint64_t there = (text_.size() - calls_at) / sizeof(MpiCallRecord);
@@ -106,6 +109,8 @@ class ProfileReader {
       take(value_at<MpiCallRecord>(text_, calls_at + slot * sizeof(MpiCallRecord)));
     }
     count_losses(kept, there);
+    doubt_clock();
+    if (header_.finished == 0) count_issued();
   }
 
  private:
@@ -186,6 +191,40 @@ class ProfileReader {
     return job_.word(type + std::string(op < ops.size() ? ops[op] : ops.back()));
   }
 
+  /// Of a process that was killed: where it waits for what is not recorded, as MPI_Wait, only the
+  /// number of its calls tells how far it came.
+  void count_issued() {
+    std::map<std::tuple<int, int, LoggedKind>, std::int64_t> counts;
+    for (std::size_t i = records_before_; i < job_.records.size(); ++i) {
+      const LogRecord& record = job_.records[i];
+      std::int64_t& count = counts[{record.communicator, record.rank, record.kind}];
+      count = std::max(count, record.sequence + 1);
+    }
+    for (const auto& [of, count] : counts) {
+      job_.issued.push_back({std::get<0>(of), std::get<1>(of), std::get<2>(of), count});
+      job_.issued_is_of_logs = true;
+    }
+  }
+
+  /// Of a process that was killed the clock was compared at its start only: clocks drift apart by a
+  /// microsecond a second and more. What may be a tenth of its calls tells nothing of them.
+  void doubt_clock() {
+    constexpr double drift = 1e-6;
+    constexpr double most_of_call = 0.1;
+    const auto& [first, last] = header_.clocks;
+    if (first.error_ns < 0 || (last.error_ns >= 0 && last.at_ns > first.at_ns)) return;
+    std::vector<double> calls;
+    for (std::size_t i = records_before_; i < job_.records.size(); ++i) {
+      if (job_.records[i].duration_us > 0) calls.push_back(job_.records[i].duration_us);
+    }
+    if (calls.empty()) return;
+    JobProcess& process = job_.processes[static_cast<std::size_t>(process_)];
+    const double error = drift * static_cast<double>(last_end_ns_ - first.at_ns) * 1e-3;
+    process.clock_error_us = std::max(process.clock_error_us, error);
+    if (error > most_of_call * quantile(std::move(calls), 0.5))
+      process.clock_error_us = unknown_time;
+  }
+
   void count_losses(std::uint64_t kept, std::uint64_t there) {
     const auto count = [&](const char* what, std::uint64_t calls) {
       if (calls > 0) job_.left_out[what] += static_cast<std::int64_t>(std::min(calls, kept_most));
@@ -205,6 +244,7 @@ class ProfileReader {
   JobLog& job_;
   ProfileHeader header_;
   int process_ = -1;
+  std::size_t records_before_ = 0;          // of other files
   std::int64_t last_end_ns_ = 0;            // of the blocking call before
   std::int64_t not_own_us_ = 0;             // since then
   double own_us_ = 0;                       // all own work until then

@@ -222,8 +222,12 @@ class DebugReader {
              "processes than their communicators have ranks"];
       return;
     }
+    const LoggedKind kind = logged_kind(line.text.substr(0, line.text.find(':')));
+    if (kind == LoggedKind::point_to_point) {
+      job_.communicators[static_cast<std::size_t>(known->communicator)].counts_transfers = true;
+    }
     LogRecord& record = job_.records.emplace_back();
-    record.kind = logged_kind(line.text.substr(0, line.text.find(':')));
+    record.kind = kind;
     record.communicator = known->communicator;
     record.rank = known->rank;
     record.process = known->process >= 0
@@ -300,6 +304,19 @@ class DebugReader {
 };
 
 }  // namespace
+
+void number_in_order(JobLog& job) {
+  const auto counts_transfers = [&](int communicator) {
+    return job.communicators[static_cast<std::size_t>(communicator)].counts_transfers;
+  };
+  std::map<std::tuple<int, int, LoggedKind>, std::int64_t> next;
+  for (LogRecord& record : job.records) {
+    if (!counts_transfers(record.communicator)) continue;
+    record.sequence = next[{record.communicator, record.rank, record.kind}]++;
+  }
+  std::erase_if(job.issued,
+                [&](const IssuedCount& one) { return counts_transfers(one.communicator); });
+}
 
 void read_nccl_debug(std::string_view text, const std::string& /*file*/, JobLog& job) {
   const std::string plain = without_terminal_codes(text);

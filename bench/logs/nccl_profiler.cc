@@ -61,9 +61,10 @@ class ProfilerReader {
     const bool begins = text_at(event, "ph") == "b";
     const json args = event.value("args", json::object());
     job_.has_sends = job_.has_sends || category == "P2P";
-    if (category == "COLL") {
-      if (begins) {
-        finish();
+    // The kernels and proxies of a send are not those of the collective before it.
+    if (category == "COLL" || category == "P2P") {
+      finish();
+      if (begins && category == "COLL") {
         open_ = TracedCollective{args, text_at(event, "name")};
         open_->process = integer_at(event, "pid");
       }
@@ -130,7 +131,30 @@ class ProfilerReader {
   std::optional<TracedCollective> open_;
 };
 
+/// Whether a process of one number has two ranks of a communicator.
+bool has_two_ranks_of_one(const JobLog& job, std::string_view format) {
+  std::map<std::pair<int, int>, int> rank_of;  // by communicator and process
+  for (const LogRecord& record : job.records) {
+    if (job.communicators[static_cast<std::size_t>(record.communicator)].format != format) continue;
+    const auto place = std::pair(record.communicator, record.process);
+    if (rank_of.try_emplace(place, record.rank).first->second != record.rank) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+void part_processes_of_one_number(JobLog& job) {
+  constexpr std::string_view format = "NCCL profiler";
+  if (!has_two_ranks_of_one(job, format)) return;
+  for (LogRecord& record : job.records) {
+    const JobCommunicator& one = job.communicators[static_cast<std::size_t>(record.communicator)];
+    if (one.format != format) continue;
+    record.process = job.process(fmt::format(
+        "{}, rank {} of {}", job.processes[static_cast<std::size_t>(record.process)].name,
+        record.rank, one.id));
+  }
+}
 
 void read_nccl_profiler(std::string_view text, const std::string& file, JobLog& job) {
   const json events = log_json(with_quoted_words(text), file, job);

@@ -233,6 +233,27 @@ Bounds expect(const CommunicatorTransfers& these, const KindTransfers& kind, dou
   return {0, verdict.measured_gbs};
 }
 
+/// Whether every rank has durations of one kind: with them the median is what the network does.
+/// Without them waiting for a missing rank is in it, and only the fastest quarter may be free of
+/// it.
+struct Heard {
+  bool any_complete = false;
+  bool of_means = false;
+  bool all = false;
+};
+Heard heard_of(const CommunicatorTransfers& these, LoggedKind kind) {
+  Heard heard;
+  for (const JobOperation& operation : these.operations) {
+    if (operation.any().kind != kind) continue;
+    heard.any_complete = heard.any_complete || operation.timed_by_all;
+    heard.of_means = heard.of_means || operation.any().count != 1;
+  }
+  const JobCommunicator& one =
+      these.job.communicators[static_cast<std::size_t>(these.communicator)];
+  heard.all = heard.any_complete && std::ssize(these.ranks.heard(these.communicator)) >= one.ranks;
+  return heard;
+}
+
 /// By its collectives of one kind. Of one that moves less than another (`is_minor`) only what is
 /// slow whatever latency it has says something.
 NetworkVerdict network_of_kind(const CommunicatorTransfers& these, const KindTransfers& kind,
@@ -245,23 +266,15 @@ NetworkVerdict network_of_kind(const CommunicatorTransfers& these, const KindTra
   verdict.bytes = sizes.back().bytes;
   verdict.unknown = not_judged(one, verdict.bytes);
   if (!verdict.unknown.empty()) return verdict;
-  // With all ranks the median is what the network does. Without them waiting for a missing rank is
-  // in it: only the fastest quarter may be free of that.
-  bool any_complete = false;
-  bool of_means = false;
-  for (const JobOperation& operation : operations) {
-    if (operation.any().kind != kind.kind) continue;
-    any_complete = any_complete || operation.timed_by_all;
-    of_means = of_means || operation.any().count != 1;
-  }
-  const bool all_heard = heard >= one.ranks && any_complete;
+  const auto [any_complete, of_means, all_heard] = heard_of(these, kind.kind);
   verdict.where = place_of(job, ranks, communicator);
   if (is_minor) verdict.where = fmt::format("the {}s of {}", to_string(kind.kind), verdict.where);
   const double factor = bus_factor(kind.kind, one.ranks);
   const double part = all_heard ? 0.5 : 0.25;
   const MeasuredRate measured = measured_rate(sizes, factor, part);
   verdict.measured_gbs = measured.gbs;
-  if (all_heard) count_disturbed(sizes, verdict);
+  // Inside one host there are no flows that collide.
+  if (all_heard && known_hosts(job, ranks, communicator) != 1) count_disturbed(sizes, verdict);
   Bounds bounds = expect(these, kind, factor, verdict);
   const double without_latency =
       rate_without_latency(sizes.back(), factor, part, hosts_at_least(job, ranks, communicator));
@@ -283,8 +296,11 @@ NetworkVerdict network_of_kind(const CommunicatorTransfers& these, const KindTra
   return verdict;
 }
 
-/// A size that takes longer than a larger one: its rate is not the network's. Empty: none does.
-std::string size_slower_than_larger(const KindTransfers& kind) {
+/// A size that takes longer than a larger one: its rate is not the network's. Empty: none does, or
+/// the times may hold waiting.
+std::string size_slower_than_larger(const CommunicatorTransfers& these, const KindTransfers& kind) {
+  const Heard heard = heard_of(these, kind.kind);
+  if (!heard.all || heard.of_means) return {};
   for (auto size = kind.sizes.begin(); size != kind.sizes.end(); ++size) {
     if (size->bytes < least_bytes || size->us.size() < fewest_of_size) continue;
     for (auto larger = size + 1; larger != kind.sizes.end(); ++larger) {
@@ -318,12 +334,16 @@ NetworkVerdict network_of(const JobLog& job, std::span<const JobOperation> opera
   }
   const std::vector<KindTransfers> kinds = transfers_of(operations);
   if (kinds.empty()) {
-    verdict.unknown = "there are no durations in it";
+    const bool timed = std::any_of(operations.begin(), operations.end(),
+                                   [](const JobOperation& one) { return one.last >= 0; });
+    verdict.unknown = timed ? "what has durations in it is no all-reduce, all-gather or "
+                              "reduce-scatter, whose rates could be compared"
+                            : "there are no durations in it";
     return verdict;
   }
   const CommunicatorTransfers these{job, operations, ranks, communicator, expectation};
   verdict = network_of_kind(these, kinds.front(), false);
-  std::string odd_size = size_slower_than_larger(kinds.front());
+  std::string odd_size = size_slower_than_larger(these, kinds.front());
   for (std::size_t i = 1; i < kinds.size(); ++i) {
     const NetworkVerdict other = network_of_kind(these, kinds[i], true);
     const bool is_worse =
@@ -331,7 +351,7 @@ NetworkVerdict network_of(const JobLog& job, std::span<const JobOperation> opera
         (verdict.state != NetworkState::slow ||
          other.measured_gbs / other.expected_gbs < verdict.measured_gbs / verdict.expected_gbs);
     if (is_worse) verdict = other;
-    if (odd_size.empty()) odd_size = size_slower_than_larger(kinds[i]);
+    if (odd_size.empty()) odd_size = size_slower_than_larger(these, kinds[i]);
   }
   if (!odd_size.empty()) {
     verdict.odd_size = fmt::format("{}, in {}", odd_size, place_of(job, ranks, communicator));

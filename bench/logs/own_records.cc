@@ -1,5 +1,10 @@
 // Our own records as a log: the iterations of `collbench run --rank-times`, whose barriers in front
 // of each make every rank begin by itself.
+#include <array>
+#include <tuple>
+#include <utility>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "bench/logs/log_readers.h"
@@ -10,6 +15,41 @@
 namespace collbench {
 namespace {
 
+/// Shares are counted by the part of one rank, as NCCL's logs are.
+LoggedKind logged_kind_of(CollectiveKind kind) {
+  constexpr std::array<LoggedKind, 5> kinds = {LoggedKind::all_reduce, LoggedKind::reduce_scatter,
+                                               LoggedKind::all_gather, LoggedKind::broadcast,
+                                               LoggedKind::reduce};
+  return kinds.at(static_cast<std::size_t>(kind));
+}
+
+/// The communicator and the rank in it of each worker.
+std::vector<std::pair<int, int>> places_of(const Case& point, const std::string& id,
+                                           const std::string& name, int number, int nodes,
+                                           JobLog& job) {
+  Groups groups = parse_groups(point.groups, point.workers);
+  if (groups.empty()) groups.emplace_back();
+  std::vector<std::pair<int, int>> places(static_cast<std::size_t>(point.workers));
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    std::vector<Rank>& group = groups[g];
+    if (group.empty()) {
+      for (int rank = 0; rank < point.workers; ++rank) group.push_back(rank);
+    }
+    const bool is_part = groups.size() > 1;
+    const int communicator = job.communicator(is_part ? fmt::format("{} group {}", id, g) : id,
+                                              name, static_cast<int>(group.size()));
+    JobCommunicator& made = job.communicators[static_cast<std::size_t>(communicator)];
+    made.id =
+        is_part ? fmt::format("record {}, group {}", number, g) : fmt::format("record {}", number);
+    if (nodes == 1 || !is_part) made.nodes = nodes;
+    if (is_part) made.members.assign(group.begin(), group.end());
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      places.at(static_cast<std::size_t>(group[i])) = {communicator, static_cast<int>(i)};
+    }
+  }
+  return places;
+}
+
 void take_record(const Record& record, int number, int nodes, const std::string& file,
                  JobLog& job) {
   const Case& point = record.point;
@@ -17,20 +57,20 @@ void take_record(const Record& record, int number, int nodes, const std::string&
   const std::vector<std::int64_t>& times = record.measurement.rank_time_ns;
   const std::string& algorithm =
       record.algorithm_chosen.empty() ? point.algorithm : record.algorithm_chosen;
-  const int communicator = job.communicator(fmt::format("{} record {}", file, number),
-                                            algorithm + "@" + point.backend, point.workers);
-  JobCommunicator& made = job.communicators[static_cast<std::size_t>(communicator)];
-  made.id = fmt::format("record {}", number);
-  made.nodes = nodes;
+  const auto places = places_of(point, fmt::format("{} record {}", file, number),
+                                algorithm + "@" + point.backend, number, nodes, job);
+  const LoggedKind kind = logged_kind_of(point.collective);
+  const int parts =
+      kind == LoggedKind::all_gather || kind == LoggedKind::reduce_scatter ? group_size(point) : 1;
   for (std::size_t i = 0; i < times.size(); ++i) {
     LogRecord& one = job.records.emplace_back();
-    one.communicator = communicator;
-    one.rank = static_cast<int>(i % ranks);
-    one.process = job.process(fmt::format("{} rank {}", point.backend, one.rank));
-    job.processes[static_cast<std::size_t>(one.process)].rank = one.rank;
-    one.kind = LoggedKind::all_reduce;
+    const auto worker = i % ranks;
+    std::tie(one.communicator, one.rank) = places[worker];
+    one.process = job.process(fmt::format("{} rank {}", point.backend, worker));
+    job.processes[static_cast<std::size_t>(one.process)].rank = static_cast<int>(worker);
+    one.kind = kind;
     one.sequence = static_cast<std::int64_t>(i / ranks);
-    one.bytes = point.bytes.count;
+    one.bytes = point.bytes.count / parts;
     one.duration_us = static_cast<double>(times[i]) * 1e-3;
     one.algorithm = job.word(algorithm);
   }
