@@ -155,6 +155,21 @@ TEST_F(DiagnoseTest, IsJudgedByAHealthyTableOfTheSameSystemIfOneIsGiven) {
   EXPECT_THAT(other.err, HasSubstr("has 0 sizes of nccl on 16 ranks on 2 nodes in common with"));
 }
 
+// Ranks leave an all-reduce at different times, by as much at every size.
+TEST_F(DiagnoseTest, TheLeastAndMostOfOsuAreOfRanksAndNoLateIterations) {
+  std::string table =
+      "# OSU MPI Allreduce Latency Test v7.4\n# Datatype: MPI_CHAR.\n"
+      "# Size  Avg Latency(us)  Min Latency(us)  Max Latency(us)  Iterations\n";
+  for (int bytes = 4; bytes <= 1 << 16; bytes *= 2) {
+    table += fmt::format("{0} {1:.2f} {2:.2f} {3:.2f} 1000\n", bytes, 6 + bytes / 5000.,
+                         3.4 + bytes / 5000., 9.2 + bytes / 5000.);
+  }
+  folder_.write("skew.txt", table);
+  const CommandOutcome outcome =
+      invoke(folder_, {"diagnose", "skew.txt,ranks=16,nodes=16", "-t", "star:16,100Gbps,1us"});
+  EXPECT_THAT(outcome.out, Not(HasSubstr("straggler"))) << outcome.err;
+}
+
 TEST_F(DiagnoseTest, SaysWhatATableCannotTell) {
   folder_.write("t.csv", "ranks,nodes,library,bytes,avg_us\n8,1,nccl,1024,13\n8,1,nccl,65536,15\n");
   const CommandOutcome outcome = invoke(folder_, {"diagnose", "t.csv", "-t", "dgx-h100"});
