@@ -30,14 +30,14 @@ bool is_collective_kernel(const std::string& name) {
 
 /// Of "[3, 4, ...]"; an all-to-all of equal parts has "[]".
 bool parts_differ(std::string_view sizes) {
-  constexpr std::string_view digits = "0123456789";
+  constexpr std::string_view figures = "0123456789";
   std::string_view first;
-  for (std::size_t at = sizes.find_first_of(digits); at < sizes.size();) {
-    const std::size_t end = std::min(sizes.find_first_not_of(digits, at), sizes.size());
+  for (std::size_t at = sizes.find_first_of(figures); at < sizes.size();) {
+    const std::size_t end = std::min(sizes.find_first_not_of(figures, at), sizes.size());
     const std::string_view part = sizes.substr(at, end - at);
     if (!first.empty() && part != first) return true;
     first = part;
-    at = sizes.find_first_of(digits, end);
+    at = sizes.find_first_of(figures, end);
   }
   return false;
 }

@@ -335,7 +335,7 @@ NetworkVerdict network_of(const JobLog& job, std::span<const JobOperation> opera
   const std::vector<KindTransfers> kinds = transfers_of(operations);
   if (kinds.empty()) {
     const bool timed = std::any_of(operations.begin(), operations.end(),
-                                   [](const JobOperation& one) { return one.last >= 0; });
+                                   [](const JobOperation& each) { return each.last >= 0; });
     verdict.unknown = timed ? "what has durations in it is no all-reduce, all-gather or "
                               "reduce-scatter, whose rates could be compared"
                             : "there are no durations in it";
