@@ -22,7 +22,7 @@ struct SynthesisRequest {
   bool chooses_routes = true;  // where the network names none; real ranks take what theirs has
 };
 
-/// A schedule, and what it is thought to take with the protocol of large messages, without the
+/// A schedule, and what it is thought to take with the protocol that suits it, without the
 /// machine's cost of a collective.
 struct SynthesisedSchedule {
   Schedule schedule;

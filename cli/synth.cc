@@ -148,7 +148,7 @@ int synthesise_network(const Settings& settings) {
               "--late needs the size that the others add up meanwhile: --objective 64M");
       late = synthesise_late(network, parse_stragglers(settings.text("late")),
                              size_of_objective(settings), equal_trees);
-      late->plan.message = message_times(machine.costs);
+      late->plan.messages = message_ladder(machine.costs);
       choose_by_playing(*late, machine, size_of_objective(settings), 0, played_time);
       return late->plan;
     }
@@ -157,7 +157,7 @@ int synthesise_network(const Settings& settings) {
     return synthesise(is_exported ? network.with_free_routes(false) : network, goal, equal_trees);
   };
   SynthesisedPlan plan = make();
-  plan.message = message_times(machine.costs);
+  plan.messages = message_ladder(machine.costs);
   if (!late) solve_for_steps(settings, machine, plan);
   show(settings, plan.certificate, &plan, late ? &*late : nullptr);
   write_output(settings.text("msccl"),

@@ -103,7 +103,7 @@ void choose_by_playing(LatePlan& late, const Machine& machine, Bytes bytes, int 
     return Played{play(schedule, machine, late.delays, bytes) - last, count};
   };
   SynthesisedPlan waiting = late.waiting;
-  waiting.message = late.plan.message;
+  waiting.messages = late.plan.messages;
   const std::optional<Played> usual = played(waiting, tracks);
   std::optional<Played> best = played(late.plan, tracks);
   const bool suits = best.has_value();

@@ -1,9 +1,11 @@
 #include "heuristics/synthesis/pipelining.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <functional>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "heuristics/synthesis/packed_schedule.h"
 #include "heuristics/synthesis/rank_paths.h"
@@ -12,79 +14,107 @@
 namespace collbench {
 namespace {
 
+constexpr std::size_t levels = MessageGaps::levels;  // of links; those beyond count as the last
+
+/// What rounds take, by one protocol: bytes, over the time of the packing's fullest link for a
+/// piece of every tree, and all else.
+struct RoundTimes {
+  double fill = 0;
+  double latency = 0;
+
+  RoundTimes& operator+=(const RoundTimes& other) {
+    fill += other.fill;
+    latency += other.latency;
+    return *this;
+  }
+  RoundTimes operator*(double times) const { return {fill * times, latency * times}; }
+};
+using RoundLadder = std::vector<RoundTimes>;  // by protocol
+
+void add(RoundLadder& sum, const RoundLadder& rounds, double times = 1) {
+  for (std::size_t p = 0; p < sum.size(); ++p) sum[p] += rounds[p] * times;
+}
+
 /// What the messages of each round cost.
 class RoundCosts {
  public:
-  RoundCosts(const Topology& topology, const TreePacking& packing, const MessageTimes& message)
-      : paths_(topology) {
-    std::vector<MessageGaps> sent(static_cast<std::size_t>(packing.ranks));
-    std::vector<MessageGaps> received(sent.size());
-    const auto pass = [&](Rank from, Rank to, int offset, double weight) {
-      const std::vector<Way>* ways = topology.ways(from, to);
-      const RouteSummary path = ways == nullptr ? summarize(topology, paths_.links(from, to))
-                                                : summarize(topology, *ways);
-      latency_ = std::max(latency_, path.latency.count());
-      sent[from].add(path.level);
-      received[to].add(path.level);
-      if (offset >= std::ssize(loads_)) {
-        loads_.resize(static_cast<std::size_t>(offset) + 1,
-                      std::vector<double>(topology.links().size(), 0));
-      }
-      paths_.for_each_link(from, to, [&](LinkId link, double share) {
-        loads_[offset][link] +=
-            share * weight / (topology.capacity(link) * packing.seconds_per_byte);
-      });
-    };
+  RoundCosts(const Topology& topology, const TreePacking& packing, const MessageLadder& ladder)
+      : ladder_(ladder), packing_(packing), rates_(topology.links().size()) {
+    if (ladder_.empty()) ladder_.emplace_back();
+    for (std::size_t link = 0; link < rates_.size(); ++link) {
+      rates_[link] = topology.capacity(static_cast<LinkId>(link)) * packing.seconds_per_byte;
+    }
+    const RankPaths paths(topology);
     const int early = early_way(packing);
     const SumRounds sums(packing, early);
     for (const PackedTree& tree : packing.trees) {
       for_each_hop(tree, sums.of(tree), [&](Rank from, Rank to, int offset, bool) {
-        pass(from, to, offset, tree.weight);
+        while (offset >= std::ssize(stages_)) stages_.emplace_back(rates_.size(), packing.ranks);
+        const std::vector<Way>* ways = topology.ways(from, to);
+        const RouteSummary path = ways == nullptr ? summarize(topology, paths.links(from, to))
+                                                  : summarize(topology, *ways);
+        Stage& stage = stages_[offset];
+        stage.pass(from, to, path, tree.weight);
+        paths.for_each_link(from, to, [&](LinkId link, double share) {
+          stage.load[link] += share * tree.weight / rates_[link];
+        });
       });
     }
-    Costs costs;
-    costs.message_gap = message.gap;
-    Seconds longest{0};
-    for (const auto* messages : {&sent, &received}) {
-      for (const MessageGaps& of_rank : *messages) {
-        longest = std::max(longest, of_rank.beyond_one(costs, nullptr));
-      }
-    }
-    latency_ += message.latency.count() + longest.count();
     add_part(0, early);
-    add_part(early, static_cast<int>(loads_.size()));
+    add_part(early, static_cast<int>(stages_.size()));
   }
 
-  /// Of a round of empty pieces: the latency of its slowest message, and what the messages of its
-  /// busiest rank wait for each other.
-  double latency() const { return latency_; }
-
-  /// Of so many pieces of each tree that follow each other.
-  int count(int turns) const {
-    int rounds = 0;
-    for (const Part& part : parts_) rounds += turns + part.hops() - 1;
-    return rounds;
+  /// Whether bytes alone take time.
+  bool is_free() const {
+    return std::ranges::all_of(full(), [](const RoundTimes& round) { return round.latency == 0; });
   }
+  double wire_factor(std::size_t protocol) const { return ladder_[protocol].wire_factor; }
 
-  /// The time of these rounds by their fullest links, over that of a round in which every edge has
-  /// a piece (with late ranks, every edge that waits for them).
-  double rounds(int turns) const {
-    double sum = 0;
+  /// A round in which every edge has a piece (with late ranks, every edge that waits for them, or
+  /// else none does): its slowest message, and what those of its busiest rank wait for each other.
+  const RoundLadder& full() const { return parts_.back().full; }
+
+  /// The rounds of so many pieces of each tree that follow each other.
+  RoundLadder rounds(int turns) const {
+    RoundLadder sum(ladder_.size());
     for (const Part& part : parts_) {
-      sum += turns < part.hops() ? counted(part, turns)
-                                 : part.filling + (turns - part.hops() + 1) * part.full;
+      if (turns < part.hops()) {
+        add(sum, counted(part, turns));
+      } else {
+        add(sum, part.filling);
+        add(sum, part.full, turns - part.hops() + 1);
+      }
     }
     return sum;
   }
 
  private:
+  /// What edges carry that have a piece in the round so long after its first.
+  struct Stage {
+    Stage(std::size_t links, int ranks)
+        : load(links, 0), messages(2 * static_cast<std::size_t>(ranks)) {}
+
+    void pass(Rank from, Rank to, const RouteSummary& path, double weight) {
+      const std::size_t level = std::min(static_cast<std::size_t>(path.level), levels - 1);
+      ++messages[2 * static_cast<std::size_t>(from)][level];
+      ++messages[2 * static_cast<std::size_t>(to) + 1][level];
+      heaviest[level] = std::max(heaviest[level], weight);
+      latency[level] = std::max(latency[level], path.latency.count());
+    }
+
+    std::vector<double> load;                       // by link
+    std::vector<std::array<int, levels>> messages;  // of each rank, sent and then received
+    std::array<double, levels> heaviest{};  // share of the vector; 0: no message of this level
+    std::array<double, levels> latency{};   // of the longest way
+  };
+
   /// Of the rounds after a piece's first, those before late ranks come or all others. Every piece
   /// has done with the one before any begins with the other.
   struct Part {
     int first;
     int end;
-    double filling = 0;  // rounds of one piece less than there are hops
-    double full = 0;     // a round in which every edge has a piece
+    RoundLadder filling{};  // rounds of one piece less than there are hops
+    RoundLadder full{};     // a round in which every edge has a piece
     int hops() const { return end - first; }
   };
 
@@ -92,32 +122,79 @@ class RoundCosts {
     if (end == first) return;
     Part part{first, end};
     part.filling = counted(part, part.hops() - 1);
-    std::vector<double> load = loads_[first];
-    for (int t = first + 1; t < end; ++t) {
-      std::transform(load.begin(), load.end(), loads_[t].begin(), load.begin(), std::plus<>());
-    }
-    part.full = *std::max_element(load.begin(), load.end());
-    parts_.push_back(part);
+    Stage all(rates_.size(), packing_.ranks);
+    for (int t = first; t < end; ++t) move(all, t, 1);
+    part.full = round_of(all, first, end);
+    parts_.push_back(std::move(part));
   }
 
-  double counted(const Part& part, int turns) const {
-    std::vector<double> load(loads_.front().size(), 0);
-    double sum = 0;
+  RoundLadder counted(const Part& part, int turns) const {
+    Stage active(rates_.size(), packing_.ranks);
+    RoundLadder sum(ladder_.size());
     for (int t = 0; t < turns + part.hops() - 1; ++t) {
-      double most = 0;
-      for (std::size_t l = 0; l < load.size(); ++l) {
-        if (t < part.hops()) load[l] += loads_[part.first + t][l];
-        if (t >= turns) load[l] -= loads_[part.first + t - turns][l];
-        most = std::max(most, load[l]);
-      }
-      sum += most;
+      if (t < part.hops()) move(active, part.first + t, 1);
+      if (t >= turns) move(active, part.first + t - turns, -1);
+      add(sum, round_of(active, part.first + std::max(0, t - turns + 1),
+                        part.first + std::min(t + 1, part.hops())));
     }
     return sum;
   }
 
-  RankPaths paths_;
-  std::vector<std::vector<double>> loads_;  // by rounds after a piece's first, and link
-  double latency_ = 0;
+  /// The edges of a stage begin to have a piece, or else have none any more.
+  void move(Stage& active, int stage, int times) const {
+    const Stage& moved = stages_[stage];
+    for (std::size_t l = 0; l < moved.load.size(); ++l) active.load[l] += times * moved.load[l];
+    for (std::size_t m = 0; m < moved.messages.size(); ++m) {
+      for (std::size_t level = 0; level < levels; ++level) {
+        active.messages[m][level] += times * moved.messages[m][level];
+      }
+    }
+  }
+
+  /// A round in which the edges of stages `first` to `end` have a piece, whose sum is `active`.
+  RoundLadder round_of(const Stage& active, int first, int end) const {
+    const double fullest = *std::ranges::max_element(active.load);
+    RoundLadder times;
+    for (const MessageTimes& message : ladder_) {
+      RoundTimes round{.fill = fullest};
+      for (int t = first; t < end; ++t) {
+        for (std::size_t level = 0; level < levels; ++level) {
+          const double weight = stages_[t].heaviest[level];
+          if (weight == 0) continue;
+          const double cap = message.cap[level].bytes_per_second * packing_.seconds_per_byte;
+          if (cap > 0) round.fill = std::max(round.fill, weight / cap);
+          round.latency =
+              std::max(round.latency, stages_[t].latency[level] + message.latency[level].count());
+        }
+      }
+      round.latency += longest_wait(active, message);
+      times.push_back(round);
+    }
+    return times;
+  }
+
+  static double longest_wait(const Stage& active, const MessageTimes& message) {
+    const bool is_free =
+        std::ranges::all_of(message.gap, [](Seconds gap) { return gap.count() == 0; });
+    double longest = 0;
+    if (is_free) return longest;
+    for (const std::array<int, levels>& of_rank : active.messages) {
+      double sum = 0;
+      double largest = 0;
+      for (std::size_t level = 0; level < levels; ++level) {
+        if (of_rank[level] == 0) continue;
+        sum += of_rank[level] * message.gap[level].count();
+        largest = std::max(largest, message.gap[level].count());
+      }
+      longest = std::max(longest, sum - largest);
+    }
+    return longest;
+  }
+
+  MessageLadder ladder_;
+  const TreePacking& packing_;
+  std::vector<double> rates_;  // of links, over that of the fullest
+  std::vector<Stage> stages_;  // by rounds after a piece's first
   std::vector<Part> parts_;
 };
 
@@ -135,10 +212,37 @@ double unevenness(Bytes bytes, double pieces) {
   return elements < 1 || elements == std::floor(elements) ? 0 : 1 / elements;
 }
 
+/// What pieces take that follow each other along every tree in so many `turns` of each track, with
+/// the protocol that suits them. `seconds`: of the fullest link.
+///
+/// Links are never idle where each track takes its turn alone for a `spare`-th of the time. Where
+/// it takes longer, tracks that wait for the same messages still fill a part of what others leave:
+/// some, since they begin with pieces of different sizes, and then about as much whatever they are.
+double time_of(const RoundCosts& costs, int turns, int tracks, double seconds, double spare) {
+  constexpr double never_apart = 1.004;  // of the time, with tracks: now and then they meet
+  constexpr double left_idle = 0.6;      // measured: 0.55 to 0.61 of what one track leaves
+  const double idle = turns == 1 ? 1 / std::sqrt(tracks) : left_idle;
+  const RoundLadder rounds = costs.rounds(turns);
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t p = 0; p < rounds.size(); ++p) {
+    const double all = seconds * costs.wire_factor(p);
+    const double turn = all / turns;
+    const double filling = std::max(0.0, rounds[p].fill * turn - all);
+    const double latency = costs.full()[p].latency;
+    const double apart =
+        rounds[p].fill * std::max(turn, spare * (latency + turn / tracks)) + latency;
+    const double in_step = rounds[p].latency + all + idle * filling;
+    const double time =
+        tracks == 1 ? rounds[p].latency + all + filling : never_apart * std::min(apart, in_step);
+    least = std::min(least, time);
+  }
+  return least;
+}
+
 }  // namespace
 
 Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, Bytes bytes,
-                          const MessageTimes& message, int tracks_asked) {
+                          const MessageLadder& ladder, int tracks_asked) {
   constexpr double usual_messages = 4e6;  // of a schedule
   constexpr double bytes_each = 64;       // of a larger vector more, up to four times as many
   constexpr double least_bytes = 1024;    // of a piece
@@ -149,15 +253,13 @@ Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, 
   constexpr double too_many_to_play = 8 * usual_messages;  // one by one
   constexpr double worth_more = 5e-4;    // of the time: what more pieces have to gain
   constexpr double worth_tracks = 3e-3;  // and more tracks, whose messages are dear to simulate
-  constexpr double never_apart = 1.004;  // of the time, with tracks: now and then they meet
-  const RoundCosts costs(topology, packing, message);
-  const double latency = costs.latency();
+  const RoundCosts costs(topology, packing, ladder);
   const double way = longest_way(packing);
   // Of a round over its latency, so that tracks fill links; pieces that are passed on wait longer.
   const double spare = way > 2 ? 5 : 2;
   const double seconds = packing.seconds_per_byte * static_cast<double>(bytes.count);
   const auto trees = static_cast<double>(packing.trees.size());
-  const bool is_plain = latency == 0 && tracks_asked <= 1;
+  const bool is_plain = tracks_asked <= 1 && costs.is_free();
   // Tracks cost the simulator more for each message, and fill links while others wait.
   const double most_messages =
       std::clamp(is_plain ? static_cast<double>(bytes.count) / bytes_each : 0, usual_messages,
@@ -183,11 +285,7 @@ Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, 
           unevenness(bytes, trees * pieces) > 0 && unevenness(bytes, trees * round_count) == 0) {
         continue;
       }
-      const double rounds = costs.rounds(static_cast<int>(turns));
-      const double alone = latency + seconds / pieces;
-      const double time =
-          tracks == 1 ? rounds * seconds / turns + costs.count(static_cast<int>(turns)) * latency
-                      : never_apart * rounds * std::max(seconds / turns, spare * alone) + latency;
+      const double time = time_of(costs, static_cast<int>(turns), tracks, seconds, spare);
       const double uneven = tracks == 1 ? unevenness(bytes, trees * pieces) : 0;
       const double cost = time * (1 + uneven);
       if (cost >= least * (1 - (tracks > best.tracks ? worth_tracks : worth_more))) continue;
@@ -199,7 +297,7 @@ Pipelining pipelining_for(const Topology& topology, const TreePacking& packing, 
 }
 
 double rounds_of_one_piece(const Topology& topology, const TreePacking& packing) {
-  return RoundCosts(topology, packing, {}).rounds(1);
+  return RoundCosts(topology, packing, {}).rounds(1).front().fill;
 }
 
 }  // namespace collbench

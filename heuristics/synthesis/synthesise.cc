@@ -46,7 +46,7 @@ class PlanStore {
       network = networks_.emplace(request.network, machine(request.network, request.ranks)).first;
     }
     const Topology& topology = network->second.topology;
-    const MessageTimes message = message_times(network->second.costs);  // none: links alone
+    const MessageLadder messages = message_ladder(network->second.costs);
     require(topology.hosts() == request.ranks,
             fmt::format("synth: {} has {} hosts, and all of them take part, not {} ranks",
                         request.network, topology.hosts(), request.ranks));
@@ -58,9 +58,9 @@ class PlanStore {
     }
     auto& kept = plans_[{request.network, purpose}];
     const bool is_other = !kept || !same_links(kept->certificate.topology, topology);
-    if (!request.late.empty() && (is_other || kept->message != message)) {
+    if (!request.late.empty() && (is_other || kept->messages != messages)) {
       LatePlan late = synthesise_late(topology, request.late, request.bytes);
-      late.plan.message = message;
+      late.plan.messages = messages;
       if (play_) {
         choose_by_playing(late, network->second, request.bytes, request.tracks, play_);
       }
@@ -69,9 +69,9 @@ class PlanStore {
       kept = std::make_shared<SynthesisedPlan>(synthesise(
           request.chooses_routes ? topology : topology.with_free_routes(false), request.kind));
     }
-    if (kept->message != message) {
+    if (kept->messages != messages) {
       auto changed = std::make_shared<SynthesisedPlan>(*kept);
-      changed->message = message;
+      changed->messages = messages;
       kept = std::move(changed);
     }
     return kept;
@@ -162,25 +162,25 @@ double SynthesisedPlan::share(const TreePacking& trees) const {
   return certificate.bound.seconds_per_gigabyte.value() / (trees.seconds_per_byte * 1e9);
 }
 
-const Protocol* protocol_of_large(const Costs& costs) {
-  const auto least = std::min_element(
-      costs.protocols.begin(), costs.protocols.end(),
-      [](const Protocol& a, const Protocol& b) { return a.wire_factor < b.wire_factor; });
-  return least == costs.protocols.end() ? nullptr : &*least;
-}
-
-MessageTimes message_times(const Costs& costs) {
+MessageLadder message_ladder(const Costs& costs) {
   constexpr double usual_bytes = 65536;
-  const Protocol* large = protocol_of_large(costs);
-  MessageTimes times{std::max(message_cost(costs, large, usual_bytes, 0).latency,
-                              message_cost(costs, large, usual_bytes, 1).latency)};
-  for (std::size_t level = 0; level < MessageGaps::levels; ++level) {
-    MessageGaps two;
-    two.add(static_cast<int>(level));
-    two.add(static_cast<int>(level));
-    times.gap.push_back(two.beyond_one(costs, large));
-  }
-  return times;
+  MessageLadder ladder;
+  const auto add = [&](const Protocol* protocol) {
+    MessageTimes& times = ladder.emplace_back();
+    for (int level = 0; level < std::ssize(times.gap); ++level) {
+      const MessageCost cost = message_cost(costs, protocol, usual_bytes, level);
+      times.latency[level] = cost.latency;
+      times.cap[level] = {cost.cap};
+      times.wire_factor = cost.wire_factor;
+      MessageGaps two;
+      two.add(level);
+      two.add(level);
+      times.gap[level] = two.beyond_one(costs, protocol);
+    }
+  };
+  for (const Protocol& protocol : costs.protocols) add(&protocol);
+  if (costs.protocols.empty()) add(nullptr);
+  return ladder;
 }
 
 SynthesisedPlan synthesise(const Topology& topology, CollectiveKind goal, int equal_trees) {
@@ -244,7 +244,7 @@ Playing playing(const SynthesisedPlan& plan, Bytes bytes, int tracks) {
   const Topology network = plan.network();
   const auto with = [&](const TreePacking& packing) {
     const int asked = tracks > 0 ? tracks : plan.tracks;
-    return Playing{&packing, pipelining_for(network, packing, bytes, plan.message, asked)};
+    return Playing{&packing, pipelining_for(network, packing, bytes, plan.messages, asked)};
   };
   Playing best = with(plan.played());
   for (const TreePacking& packing : plan.fewer) {

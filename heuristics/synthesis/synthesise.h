@@ -33,7 +33,7 @@ struct SynthesisedPlan {
   std::vector<TreePacking> fewer{};
   std::optional<StepSearch> steps{};    // what a solver was asked for besides, and
   bool plays_steps = false;             // whether it is faster than the trees
-  MessageTimes message{};               // what decides which of the trees small vectors play
+  MessageLadder messages{};             // what decides which of the trees small vectors play
   Ways ways{};                          // that messages are spread over, if routes are chosen;
   double one_way_seconds_per_byte = 0;  // what trees take with one route for each pair then
   double least_by_any_ways = 0;         // what no trees take less than if none help; 0: not known
@@ -64,10 +64,8 @@ using TimeOf = std::function<Seconds(const Schedule&)>;
 /// many and take less time a byte. Requires and throws as search_steps().
 void add_steps(SynthesisedPlan& plan, Bytes bytes, const AskSolver& ask, const TimeOf& time_of);
 
-/// The protocol whose messages take least on the wire; null if the machine has none.
-const Protocol* protocol_of_large(const Costs& costs);
-/// What messages cost on a machine beyond its links, with the protocol of large ones.
-MessageTimes message_times(const Costs& costs);
+/// What messages cost on a machine beyond its links, by each of its protocols.
+MessageLadder message_ladder(const Costs& costs);
 
 /// Of the plan's packings the one that a vector of `bytes` plays, as pipelining_for() expects it to
 /// be fastest.

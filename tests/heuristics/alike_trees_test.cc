@@ -81,9 +81,9 @@ TEST(AlikeTrees, SmallVectorsArePlayedByFewTreesLargeOnesByThoseThatFillTheLinks
   ASSERT_FALSE(plan.fewer.empty());
   ASSERT_THAT(plan.fewer.back().trees, testing::SizeIs(16));
   ASSERT_GT(plan.played().trees.size(), 100);
-  const MessageTimes waiting = message_times(nodes.costs);
-  const auto trees_of = [&](Bytes bytes, const MessageTimes& message) {
-    plan.message = message;
+  const MessageLadder waiting = message_ladder(nodes.costs);
+  const auto trees_of = [&](Bytes bytes, const MessageLadder& messages) {
+    plan.messages = messages;
     return std::ssize(playing(plan, bytes).packing->trees);
   };
   EXPECT_EQ(trees_of(Bytes{1 << 20}, waiting), 16);
@@ -93,9 +93,9 @@ TEST(AlikeTrees, SmallVectorsArePlayedByFewTreesLargeOnesByThoseThatFillTheLinks
     const std::string json = to_json(plan.certificate, &plan, {.bytes = bytes});
     return parse_json<nlohmann::json>(json)["played_share_of_bound"].get<double>();
   };
-  plan.message = {};
+  plan.messages = {};
   EXPECT_DOUBLE_EQ(share_said(Bytes{1 << 30}), plan.share(plan.played()));
-  plan.message = waiting;
+  plan.messages = waiting;
   EXPECT_DOUBLE_EQ(share_said(Bytes{1 << 20}), plan.share(plan.fewer.back()));
   EXPECT_TRUE(verify_allreduce(to_schedule(plan, Bytes{1 << 20})).ok());
 }

@@ -108,7 +108,7 @@ TEST(LatePlanTest, IsChosenByPlaying) {
     const Machine played = machine(network);
     LatePlan late = synthesise_late(played.topology, {{3, delay}}, bytes);
     EXPECT_TRUE(late.adds_up_early());
-    late.plan.message = message_times(played.costs);
+    late.plan.messages = message_ladder(played.costs);
     const Seconds usual = played_time(to_schedule(late.plan, bytes), played, late.delays, bytes);
     choose_by_playing(late, played, bytes, 0, played_time);
     const Seconds time = played_time(to_schedule(late.plan, bytes), played, late.delays, bytes);

@@ -1,6 +1,8 @@
 // How finely trees are cut, and whether their rounds then take what is expected.
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -121,6 +123,50 @@ TEST(Pipelining, ModelsPriceRoundsThatOverlapAsTheyArePlayed) {
     if (bytes == 1 << 26) {
       EXPECT_EQ(answer.algorithm, "synth");
     }
+  }
+}
+
+/// The least that a schedule takes by any protocol of the machine, simulated.
+double least_time(const Machine& at, const std::string& name, Bytes bytes) {
+  const int ranks = at.topology.hosts();
+  const AlgorithmSpec spec = fit_to(parse_algorithm_spec(name), at.topology, ranks);
+  double least = std::numeric_limits<double>::infinity();
+  for (const Protocol& protocol : at.costs.protocols) {
+    const Scenario scenario{.schedule = make_schedule(spec, ranks, bytes),
+                            .machine = at,
+                            .placement = place("row-major", ranks, at.topology),
+                            .count = bytes.count / 4,
+                            .protocol = protocol.name};
+    least = std::min(least, simulate(scenario, Engine::fluid).time.count());
+  }
+  return least;
+}
+
+TEST(Pipelining, MessagesOfARoundWaitForThoseOfThatRoundByTheProtocolThatSuits) {
+  // Of the 120 messages that a rank sends no round has more than a few for another node.
+  offer_synthesis();
+  const Machine nodes = machine("cluster:2xdgx-1-v100", 16);
+  remember_machine(nodes);
+  double before = 0;
+  for (const std::int64_t bytes : {1 << 16, 1 << 18, 1 << 20}) {
+    const double time = least_time(nodes, "synth", Bytes{bytes});
+    EXPECT_LE(time, 1.01 * least_time(nodes, "halving-doubling", Bytes{bytes})) << bytes;
+    EXPECT_GT(time, before) << bytes << ": no size takes less than a smaller one";
+    before = time;
+  }
+}
+
+TEST(Pipelining, TracksThatWaitForLatencyStillFillLinks) {
+  // One track takes 1.22 to 1.25 times as long.
+  const Topology mesh = machine("mesh:4x4,50GBps,1us").topology;
+  const SynthesisedPlan plan = synthesise(mesh, CollectiveKind::all_reduce);
+  for (const std::int64_t bytes : {1 << 19, 1 << 22}) {
+    const Pipelining chosen = pipelining_for(mesh, plan.played(), Bytes{bytes});
+    EXPECT_GT(chosen.tracks, 1) << bytes;
+    const double simulated =
+        bound_of(plan, Bytes{bytes}).count() *
+        simulated_over_bound(plan, packed_schedule(plan.played(), chosen, "synth"), Bytes{bytes});
+    EXPECT_NEAR(chosen.time.count(), simulated, 0.2 * simulated) << bytes;
   }
 }
 
