@@ -212,6 +212,14 @@ double unevenness(Bytes bytes, double pieces) {
   return elements < 1 || elements == std::floor(elements) ? 0 : 1 / elements;
 }
 
+/// What bytes and the latencies of a piece take together where tracks have one each: bytes that
+/// take longer hide most of the others. The power is measured on pairs of nodes, within a tenth.
+double with_hidden(double bytes, double latencies) {
+  constexpr double power = 1.5;
+  if (bytes < latencies) return bytes + latencies;
+  return std::pow(std::pow(bytes, power) + std::pow(latencies, power), 1 / power);
+}
+
 /// What pieces take that follow each other along every tree in so many `turns` of each track, with
 /// the protocol that suits them. `seconds`: of the fullest link.
 ///
@@ -231,7 +239,9 @@ double time_of(const RoundCosts& costs, int turns, int tracks, double seconds, d
     const double latency = costs.full()[p].latency;
     const double apart =
         rounds[p].fill * std::max(turn, spare * (latency + turn / tracks)) + latency;
-    const double in_step = rounds[p].latency + all + idle * filling;
+    const double filled = all + idle * filling;
+    const double in_step =
+        turns > 1 ? filled + rounds[p].latency : with_hidden(filled, rounds[p].latency);
     const double time =
         tracks == 1 ? rounds[p].latency + all + filling : never_apart * std::min(apart, in_step);
     least = std::min(least, time);
