@@ -1,6 +1,7 @@
 // `collbench compare BASE HEAD`: verdicts on stored records.
 #include "bench/verdicts/compare.h"
 
+#include <algorithm>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -25,12 +26,19 @@ int compare(const Settings& settings) {
   const std::string& base_file = settings.text("BASE");
   const std::string& head_file = settings.text("HEAD");
   std::vector<std::string> notes;
+  const auto left_out = [&] {
+    return std::ranges::count_if(
+        notes, [](const std::string& note) { return note.starts_with("left out: "); });
+  };
   const RecordFile base = read_as_records(base_file, notes);
+  LostFiles lost{.base = left_out()};
   const RecordFile head = read_as_records(head_file, notes);
+  lost.head = left_out() - lost.base;
   for (const std::string& note : notes) std::cerr << "note: " << note << '\n';
   require_sound(base, base_file);
   require_sound(head, head_file);
-  Comparison comparison = compare_files(base, head, rule, settings.flag("allow-env-mismatch"));
+  Comparison comparison =
+      compare_files(base, head, rule, settings.flag("allow-env-mismatch"), lost);
   comparison.title = fmt::format("{} against {}", head_file, base_file);
   return show_comparison(std::move(comparison), settings);
 }

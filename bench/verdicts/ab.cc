@@ -158,7 +158,7 @@ class AbRun {
       if (verdict.outcome != VerdictOutcome::inconclusive || !verdict.ratio) continue;
       settle(verdict, plan_.rule);
       for (const Suspect& suspect : suspects_) {
-        if (suspect.key != to_json(verdict.point)) continue;
+        if (suspect.key != case_key(verdict.point)) continue;
         if (suspect.outcome != VerdictOutcome::inconclusive) {
           accept(verdict, suspect.outcome, plan_.rule);
         }
@@ -171,7 +171,7 @@ class AbRun {
     comparison_.confirm_rounds = plan_.confirm_rounds;
     comparison_.verdicts = pair_cases(arms_, plan_.rule, Order::in_turn);
     for (Verdict& verdict : comparison_.verdicts) {
-      judge_losses(verdict, starts_.of(to_json(verdict.point)), comparison_);
+      judge_losses(verdict, starts_.of(case_key(verdict.point)), comparison_);
     }
     if (plan_.confirm_rounds > 0) {
       settle_by_suspects();

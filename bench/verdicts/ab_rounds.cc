@@ -40,13 +40,13 @@ bool AbRounds::measure(std::span<const AbArm> order, const std::vector<Case>& on
 
 void StartCounts::add(const ArmFiles& files, int starts, const std::vector<Case>& only) {
   std::set<std::string> asked;
-  for (const Case& point : only) asked.insert(to_json(point));
+  for (const Case& point : only) asked.insert(case_key(point));
   if (only.empty()) of_all_ += starts;
   for (const std::string& key : asked) cases_[key].asked += starts;
   const auto count = [&](const std::vector<RecordFile>& of_arm, int CaseStarts::*had) {
     for (const RecordFile& file : of_arm) {
       std::set<std::string> seen;
-      for (const Record& record : file.records) seen.insert(to_json(record.point));
+      for (const Record& record : file.records) seen.insert(case_key(record.point));
       for (const std::string& key : seen) {
         if (only.empty() || asked.contains(key)) ++(cases_[key].*had);
       }

@@ -160,10 +160,10 @@ class SequentialRun {
     // gigabytes.
     comparison_.verdicts = pair_cases(arms_, plan_.rule, std::nullopt);
     for (Verdict& verdict : comparison_.verdicts) {
-      if (verdict.outcome != VerdictOutcome::inconclusive) continue;
+      if (verdict.outcome != VerdictOutcome::inconclusive || !verdict.reason.empty()) continue;
       const auto found =
           std::find_if(cases_.begin(), cases_.end(),
-                       [key = to_json(verdict.point)](const auto& one) { return one.key == key; });
+                       [key = case_key(verdict.point)](const auto& one) { return one.key == key; });
       if (found == cases_.end()) {
         verdict.reason = "the first round did not time it on both sides";
         continue;
@@ -178,7 +178,7 @@ class SequentialRun {
       }
     }
     for (Verdict& verdict : comparison_.verdicts) {
-      judge_losses(verdict, starts_.of(to_json(verdict.point)), comparison_);
+      judge_losses(verdict, starts_.of(case_key(verdict.point)), comparison_);
     }
     comparison_.elapsed = rounds_.elapsed();
     const std::string& stopped_by = rounds_.stopped_by();

@@ -16,6 +16,9 @@
 namespace collbench {
 namespace {
 
+constexpr std::string_view machine_keys[] = {"host",         "cpu",      "cores", "affinity",
+                                             "cgroup_quota", "governor", "thp"};
+
 constexpr int fewest_compared_rounds = 8;  // below, a change is hardly ever shown
 
 /// How often the rounds of a case change from one side to the other in the order of time. Those
@@ -56,16 +59,45 @@ bool interleaved(const Arms& arms) {
   return changes > 0 && 2 * changes >= expected;
 }
 
-void warn(Comparison& comparison, bool in_turn) {
+/// What works only now and then must not pass by the times at which it does.
+void judge_lost_rounds(Comparison& comparison, const LostFiles& lost) {
+  int cases = 0;
+  for (Verdict& verdict : comparison.verdicts) {
+    if (!verdict.ratio || 2 * verdict.ratio->head_rounds >= verdict.ratio->base_rounds) continue;
+    ++cases;
+    if (lost.head <= lost.base) continue;
+    verdict.outcome = VerdictOutcome::missing;
+    verdict.reason =
+        fmt::format("head has it in {} rounds, base in {}: {} files of head are no tables",
+                    verdict.ratio->head_rounds, verdict.ratio->base_rounds, lost.head);
+  }
+  if (cases > 0) {
+    comparison.warnings.push_back(fmt::format(
+        "head has under half of base's rounds in {} of {} cases: what failed in the others is not "
+        "seen here",
+        cases, comparison.verdicts.size()));
+  }
+  if (lost.base + lost.head > 0) {
+    comparison.warnings.push_back(fmt::format(
+        "left out, since they are no tables: {} files of base, {} of head", lost.base, lost.head));
+  }
+}
+
+void warn(Comparison& comparison, Order order) {
   const bool timed = std::any_of(comparison.verdicts.begin(), comparison.verdicts.end(),
                                  [](const Verdict& verdict) { return verdict.ratio.has_value(); });
   if (!timed) return;
-  if (comparison.rounds < fewest_compared_rounds) {
+  if (comparison.rounds_lacking > 0) {
+    comparison.warnings.push_back(
+        fmt::format("{} rounds a side cannot show a change among {} cases, however large it is: "
+                    "from {} they can (--run-cycles)",
+                    comparison.rounds, comparison.verdicts.size(), comparison.rounds_lacking));
+  } else if (comparison.rounds < fewest_compared_rounds) {
     comparison.warnings.push_back(
         fmt::format("{} rounds a side: fewer than {} hardly ever show a change (--run-cycles)",
                     comparison.rounds, fewest_compared_rounds));
   }
-  if (!in_turn) {
+  if (order == Order::apart) {
     comparison.warnings.push_back(
         "measured one after the other: what the machine did in between looks like a change "
         "(`collbench ab` measures in turn)");
@@ -76,14 +108,24 @@ void warn(Comparison& comparison, bool in_turn) {
 
 std::vector<std::string> machine_mismatches(const Environment& base, const Environment& head) {
   std::vector<std::string> mismatches;
-  for (const char* key : {"host", "cpu", "cores", "affinity", "cgroup_quota", "governor", "thp"}) {
-    const std::string before = value_of(base, key, "");
-    const std::string after = value_of(head, key, "");
+  for (const std::string_view key : machine_keys) {
+    const std::string before = value_of(base, std::string(key), "");
+    const std::string after = value_of(head, std::string(key), "");
     if (before != after) {
       mismatches.push_back(fmt::format("{}: '{}' is not '{}'", key, before, after));
     }
   }
   return mismatches;
+}
+
+std::vector<std::string> machines_merged(const Environment& environment) {
+  std::vector<std::string> merged;
+  for (const std::string_view key : machine_keys) {
+    const std::string values = value_of(environment, std::string(key), "");
+    const bool several = values.find("; ") != std::string::npos;  // as add_environment() joins
+    if (several) merged.push_back(fmt::format("{}: '{}'", key, values));
+  }
+  return merged;
 }
 
 std::vector<double> lower_quartiles(const std::vector<Record>& rounds) {
@@ -112,9 +154,14 @@ void set_levels(Verdict& verdict) {
   verdict.head->typical_ns = middle * std::sqrt(estimate->ratio);
 }
 
+std::string case_key(Case point) {
+  point.calls = 1;
+  return to_json(point);
+}
+
 void ArmRecords::add(const RecordFile& file) {
   for (const Record& record : file.records) {
-    const std::string key = to_json(record.point);
+    const std::string key = case_key(record.point);
     const auto [place, is_new] = records_.try_emplace(key);
     if (is_new) keys_.push_back(key);
     place->second.push_back(record);
@@ -134,7 +181,7 @@ void require_sound(const RecordFile& file, const std::string& name) {
   std::set<std::string> seen;
   std::map<std::string, Seconds> exact;  // `ab` keeps one of each round
   for (const Record& record : file.records) {
-    const std::string key = to_json(record.point);
+    const std::string key = case_key(record.point);
     const auto check = [&](bool holds, const std::string& what) {
       require(holds, fmt::format("'{}': case '{}' {}", name, case_name(record.point), what));
     };
@@ -158,7 +205,7 @@ void require_sound(const RecordFile& file, const std::string& name) {
 }
 
 Comparison compare_files(const RecordFile& base, const RecordFile& head, const GateRule& rule,
-                         bool any_machine) {
+                         bool any_machine, const LostFiles& lost) {
   Arms arms;
   arms.base.add(base);
   arms.head.add(head);
@@ -167,8 +214,8 @@ Comparison compare_files(const RecordFile& base, const RecordFile& head, const G
   comparison.base = base.environment;
   comparison.head = head.environment;
   comparison.mismatches = machine_mismatches(base.environment, head.environment);
-  const bool in_turn = interleaved(arms);
-  comparison.verdicts = pair_cases(arms, rule, in_turn ? Order::in_turn : Order::apart);
+  const Order order = interleaved(arms) ? Order::in_turn : Order::apart;
+  comparison.verdicts = pair_cases(arms, rule, order);
   int fewest = 0;
   for (Verdict& verdict : comparison.verdicts) {
     if (!verdict.ratio) continue;
@@ -179,8 +226,10 @@ Comparison compare_files(const RecordFile& base, const RecordFile& head, const G
     verdict.reason = "other machine: " + comparison.mismatches.front();
   }
   comparison.rounds = fewest;
+  judge_lost_rounds(comparison, lost);
+  comparison.rounds_lacking = rounds_lacking(comparison.verdicts, rule, order);
   decide_at_once(comparison.verdicts, rule);
-  warn(comparison, in_turn);
+  warn(comparison, order);
   return comparison;
 }
 

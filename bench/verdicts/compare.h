@@ -16,6 +16,10 @@
 
 namespace collbench {
 
+/// to_json() of a case by which rounds belong together: how many calls a sample is of is no matter,
+/// for times are of one.
+std::string case_key(Case point);
+
 /// The records of one arm by case. Thread safety: const members may run on any number of threads.
 class ArmRecords {
  public:
@@ -23,7 +27,7 @@ class ArmRecords {
   void add(const std::vector<RecordFile>& files) {
     for (const RecordFile& file : files) add(file);
   }
-  /// to_json(case) of all cases, in the order of their first records.
+  /// case_key() of all cases, in the order of their first records.
   const std::vector<std::string>& keys() const { return keys_; }
   /// The rounds of a case, in the order taken; none for a case that is not there.
   const std::vector<Record>& of(const std::string& key) const;
@@ -63,10 +67,20 @@ bool exact_figures_differ(double one, double other);
 /// "cpu: 'A' is not 'B'". Empty if nothing does.
 std::vector<std::string> machine_mismatches(const Environment& base, const Environment& head);
 
+/// The same of records of several machines that were merged into one file: "host: 'A; B'".
+std::vector<std::string> machines_merged(const Environment& environment);
+
+/// How many files of a side were to be rounds, and are no tables: what a crash leaves.
+struct LostFiles {
+  std::ptrdiff_t base = 0;
+  std::ptrdiff_t head = 0;
+};
+
 /// Compares two files of sound records. Timed verdicts across machines are `env_mismatch` unless
-/// `any_machine`.
+/// `any_machine`. Where head has under half of base's rounds of a case, a warning says so, and it
+/// is `missing` if head lost more files than base.
 Comparison compare_files(const RecordFile& base, const RecordFile& head, const GateRule& rule,
-                         bool any_machine);
+                         bool any_machine, const LostFiles& lost = {});
 
 /// Refuses records that no run writes: a case twice in one cycle, the same record twice, samples
 /// below zero, exact times below zero. Throws InvalidArgument naming the file and the case.

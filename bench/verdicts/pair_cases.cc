@@ -1,13 +1,12 @@
 // A verdict per case, from the rounds of both sides.
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <map>
-#include <span>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "bench/records/case_fields.h"
+#include "bench/records/case_names.h"
 #include "bench/records/report.h"
 #include "bench/verdicts/compare.h"
 #include "core/quantile.h"
@@ -174,6 +173,9 @@ Verdict pair_case(const Arms& arms, const std::string& key, const GateRule& rule
       return verdict;
     }
   }
+  const bool base_is_wrong =
+      std::ranges::any_of(std::array{&arms.base, &arms.again, &arms.fresh_base},
+                          [&](const ArmRecords* arm) { return first_wrong(arm->of(key)); });
   if (!verdict.head) {
     verdict.outcome = VerdictOutcome::missing;
     verdict.reason = absence(head, "head");
@@ -182,6 +184,8 @@ Verdict pair_case(const Arms& arms, const std::string& key, const GateRule& rule
     verdict.outcome = VerdictOutcome::missing;
     verdict.reason =
         fmt::format("in {} of {} rounds {}", skipped(head), head.size(), absence(head, "head"));
+  } else if (base_is_wrong) {
+    verdict.reason = "base's result is wrong: its time says nothing";
   } else if (!verdict.base) {
     verdict.outcome = VerdictOutcome::added;
     verdict.reason = absence(base, "base");
@@ -191,41 +195,6 @@ Verdict pair_case(const Arms& arms, const std::string& key, const GateRule& rule
     estimate_timed(verdict, arms, key, rule, *order);
   }
   return verdict;
-}
-
-/// The fields in which an object differs from any of `all`: "/buffers:cold".
-template <class Owner>
-std::string differing_fields(std::span<const JsonField<Owner>> fields, const Owner& one,
-                             const std::vector<const Owner*>& all) {
-  std::string text;
-  for (const JsonField<Owner>& field : fields) {
-    const std::string own = field_text(field, one);
-    const auto is_other = [&](const Owner* other) { return field_text(field, *other) != own; };
-    if (std::ranges::any_of(all, is_other)) {
-      text += fmt::format("/{}:{}", field.key, own.empty() ? "none" : own);
-    }
-  }
-  return text;
-}
-
-/// A name does not say everything of a case: where several have the same, what else they differ in
-/// follows it.
-void tell_apart(std::vector<Verdict>& verdicts) {
-  std::map<std::string, std::vector<Verdict*>> named;
-  for (Verdict& verdict : verdicts) named[verdict.name].push_back(&verdict);
-  for (const auto& [name, same] : named) {
-    if (same.size() < 2) continue;
-    std::vector<const Case*> cases;
-    std::vector<const Simulated*> simulated;
-    for (const Verdict* verdict : same) {
-      cases.push_back(&verdict->point);
-      simulated.push_back(&verdict->point.simulated);
-    }
-    for (Verdict* verdict : same) {
-      verdict->name += differing_fields(case_fields(), verdict->point, cases) +
-                       differing_fields(simulated_fields(), verdict->point.simulated, simulated);
-    }
-  }
 }
 
 }  // namespace
@@ -247,7 +216,10 @@ std::vector<Verdict> pair_cases(const Arms& arms, const GateRule& rule,
     Verdict verdict = pair_case(arms, key, rule, order);
     if (verdict.head) verdicts.push_back(std::move(verdict));
   }
-  tell_apart(verdicts);
+  std::vector<Case> cases;
+  for (const Verdict& verdict : verdicts) cases.push_back(verdict.point);
+  const CaseNames names(cases);
+  for (Verdict& verdict : verdicts) verdict.name = names.of(verdict.point);
   return verdicts;
 }
 

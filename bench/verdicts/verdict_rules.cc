@@ -17,6 +17,7 @@ constexpr double noise_chance = 0.01;
 // longer than its decision takes.
 constexpr double look_ratio = 1.5;
 constexpr double earliest_look = 0.01;  // of the budget
+constexpr double last_bits = 1e-12;     // of a ratio: exp() of a logarithm is not the number again
 
 std::vector<double> logarithms(std::span<const double> times) {
   std::vector<double> logs;
@@ -52,6 +53,14 @@ std::string interval_text(const RatioEstimate& estimate) {
 
 bool is_open(const Verdict& verdict) {
   return verdict.outcome == VerdictOutcome::inconclusive && verdict.ratio;
+}
+
+/// What estimate_ratio() gives at the least, whatever the times are.
+double least_chance(int base_rounds, int head_rounds, Order order) {
+  double chance = 1;  // of all orders of the rounds, one has those of head last
+  for (int i = 1; i <= head_rounds; ++i) chance *= static_cast<double>(i) / (base_rounds + i);
+  const bool pairs = order == Order::in_turn && head_rounds > 1 && base_rounds % head_rounds == 0;
+  return pairs ? std::min(1.0, 2 * std::min(chance, std::exp2(-head_rounds))) : chance;
 }
 
 }  // namespace
@@ -134,9 +143,14 @@ void settle(Verdict& verdict, const GateRule& rule) {
   verdict.outcome = VerdictOutcome::inconclusive;
   verdict.rounds_needed = rounds_needed(estimate, threshold);
   verdict.reason = interval_text(estimate);
-  verdict.reason += verdict.rounds_needed > 0
-                        ? fmt::format(": would take about {} rounds", verdict.rounds_needed)
-                        : std::string(": too near the threshold, or too few rounds, to say");
+  if (verdict.rounds_needed > 0) {
+    verdict.reason += fmt::format(": would take about {} rounds", verdict.rounds_needed);
+  } else if (estimate.low > 1 + threshold || estimate.high < 1 / (1 + threshold)) {
+    verdict.reason +=
+        ": beyond the threshold, but more rounds are needed to be sure among all cases";
+  } else {
+    verdict.reason += ": too near the threshold, or too few rounds, to say";
+  }
 }
 
 void accept(Verdict& verdict, VerdictOutcome outcome, const GateRule& rule) {
@@ -152,6 +166,20 @@ void accept(Verdict& verdict, VerdictOutcome outcome, const GateRule& rule) {
     verdict.reason = "confirmed by fresh rounds: " + verdict.reason;
   }
   verdict.reason += fmt::format(", threshold {:g} %", threshold_of(rule, verdict.point) * 100);
+}
+
+int rounds_lacking(const std::vector<Verdict>& verdicts, const GateRule& rule, Order order) {
+  const auto cases = static_cast<double>(std::ranges::count_if(verdicts, is_open));
+  const auto can_show = [&](int base_rounds, int head_rounds) {
+    return cases * least_chance(base_rounds, head_rounds, order) <= rule.alpha;
+  };
+  const bool can = std::ranges::any_of(verdicts, [&](const Verdict& one) {
+    return is_open(one) && can_show(one.ratio->base_rounds, one.ratio->head_rounds);
+  });
+  if (cases == 0 || can) return 0;
+  int rounds = 1;
+  while (!can_show(rounds, rounds)) ++rounds;
+  return rounds;
 }
 
 void decide_at_once(std::vector<Verdict>& verdicts, const GateRule& rule) {
@@ -209,7 +237,8 @@ std::vector<double> sequential_looks() {
 double spent_until(double moment) { return moment * moment; }
 
 bool is_within(const RatioEstimate& estimate, double threshold) {
-  return estimate.low >= 1 / (1 + threshold) && estimate.high <= 1 + threshold;
+  const double most = (1 + threshold) * (1 + last_bits);
+  return estimate.low >= 1 / most && estimate.high <= most;
 }
 
 bool noise_differs(const std::optional<RatioEstimate>& noise) {

@@ -53,6 +53,11 @@ bool is_suspect(std::span<const double> base_ns, std::span<const double> head_ns
 /// the interval is beyond it already.
 int rounds_needed(const RatioEstimate& estimate, double threshold);
 
+/// 0 if a change of some timed case that has no outcome yet could be shown, Holm over all of them;
+/// else after how many rounds a side it could: where every round of head is beyond all of base, the
+/// chance is still not below one in the number of ways to order the rounds.
+int rounds_lacking(const std::vector<Verdict>& verdicts, const GateRule& rule, Order order);
+
 /// Decides timed cases that have a ratio and no outcome by the ratio alone, Holm over all of them.
 void decide_at_once(std::vector<Verdict>& verdicts, const GateRule& rule);
 
