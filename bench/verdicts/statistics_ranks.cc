@@ -20,7 +20,12 @@ namespace {
 
 constexpr std::size_t largest_exact_product = 3600;  // of sample sizes: 60 against 60
 constexpr std::size_t largest_exact_pairs = 80;      // signed ranks
-constexpr std::size_t fewest_normal = 8;  // values of the smaller sample, where some are equal
+// Where some values are equal: with so few pairs, or so few values of the smaller sample.
+constexpr std::size_t largest_tied_product = 400;
+constexpr std::size_t fewest_normal = 8;
+
+// Equal values may come out unequal in their last digits: log(a) + log(1.05) is not log(1.05 a).
+constexpr double last_digits = 1e-12;
 
 using Chances = std::vector<double>;  // of the statistic's values 0, 1, ...
 
@@ -114,7 +119,9 @@ Ranks rank(const std::vector<double>& values) {
   ranks.doubled.resize(values.size());
   for (std::size_t begin = 0; begin < order.size();) {
     std::size_t end = begin + 1;
-    while (end < order.size() && values[order[end]] == values[order[begin]]) ++end;
+    const double least = values[order[begin]];
+    const double most = least + last_digits * std::max(1.0, std::abs(least));
+    while (end < order.size() && values[order[end]] <= most) ++end;
     for (std::size_t i = begin; i < end; ++i) ranks.doubled[order[i]] = begin + end + 1;
     const auto group = static_cast<double>(end - begin);
     ranks.ties += group * group * group - group;
@@ -225,7 +232,9 @@ RankTest mann_whitney(std::span<const double> first, std::span<const double> sec
     test.statistic += static_cast<double>(sum - m * (m + 1)) / 2;
     ties += ranks.back().ties;
   }
-  if (ties > 0 && std::min(n, m) * blocks < fewest_normal && pairs <= largest_exact_product) {
+  const std::size_t most_tied =
+      std::min(n, m) * blocks < fewest_normal ? largest_exact_product : largest_tied_product;
+  if (ties > 0 && n * m * blocks <= most_tied) {
     const auto least = static_cast<double>(blocks * m * (m + 1));
     fill_tied(test, ranks, n, m, 2 * test.statistic + least);
   } else if (ties == 0 && n * m * blocks <= largest_exact_product) {
@@ -259,7 +268,7 @@ RankTest wilcoxon(std::span<const double> differences) {
   std::vector<double> sizes;
   std::vector<bool> positive;
   for (const double difference : differences) {
-    if (difference == 0) continue;
+    if (std::abs(difference) <= last_digits) continue;
     sizes.push_back(std::abs(difference));
     positive.push_back(difference > 0);
   }

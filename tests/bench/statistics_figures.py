@@ -30,7 +30,7 @@ def interval(candidates, rejected, tail):
     return low, high
 
 
-def two_samples(first, second, method):
+def two_samples(first, second, method, tied=False):
     greater = stats.mannwhitneyu(second, first, alternative="greater", method=method)
     less = stats.mannwhitneyu(second, first, alternative="less", method=method)
     differences = [b - a for a, b in itertools.product(first, second)]
@@ -39,6 +39,8 @@ def two_samples(first, second, method):
         "p_greater": greater.pvalue, "p_less": less.pvalue, "exact": method == "exact",
         "shift": float(np.median(differences)),
     }
+    if tied:
+        figures |= tied_two_samples(first, second)
     if method == "exact":
         def rejected(shift, tail):
             moved = [b - shift for b in second]
@@ -54,6 +56,22 @@ def two_samples(first, second, method):
             stats.mannwhitneyu(second, [a + margin for a in first], alternative="less",
                                method="exact").pvalue)
     return figures
+
+
+def tied_two_samples(first, second):
+    """All choices of places for `second` are as likely, and the ranks of equal values are their
+    mean; SciPy has no exact chances where there are any."""
+    ordered = sorted(first + second)
+    doubled = {v: 2 * ordered.index(v) + ordered.count(v) + 1 for v in ordered}
+    ways = {(0, 0): 1}  # by how many were chosen, and the sum of their doubled ranks
+    for value in ordered:
+        more = {(k + 1, w + doubled[value]): n for (k, w), n in ways.items() if k < len(second)}
+        ways = {key: ways.get(key, 0) + more.get(key, 0) for key in set(ways) | set(more)}
+    at = sum(doubled[v] for v in second)
+    every = math.comb(len(ordered), len(second))
+    sums = {w: n for (k, w), n in ways.items() if k == len(second)}
+    return {"p_greater": sum(n for w, n in sums.items() if w >= at) / every,
+            "p_less": sum(n for w, n in sums.items() if w <= at) / every, "exact": True}
 
 
 def tied_signed_ranks(differences):
@@ -126,7 +144,8 @@ sizes = [(1, 1), (3, 5), (10, 10), (20, 10), (8, 30), (40, 40), (60, 60)]
 figures = {
     "made_with": f"scipy {scipy.__version__}, numpy {np.__version__}",
     "mann_whitney": [two_samples(rounded(n), rounded(m, 1.1), "exact") for n, m in sizes]
-    + [two_samples(rounded(n, digits=1), rounded(m, 1.1, digits=1), "asymptotic")
+    + [two_samples(rounded(n, digits=1), rounded(m, 1.1, digits=1), "asymptotic",
+                   tied=True)
        for n, m in ((10, 10), (20, 12))]
     + [two_samples(rounded(70), rounded(80, 1.02), "asymptotic")],
     "wilcoxon": [signed_ranks([a - b for a, b in zip(rounded(n, 1.1), rounded(n))])
