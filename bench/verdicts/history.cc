@@ -205,14 +205,14 @@ HistoryJob History::add(const Comparison& comparison, const std::string& when) {
   job.reference = version_measured(comparison.base);
   job.machine = value_of(comparison.head, "host") + ", " + value_of(comparison.head, "cpu");
   job.cases = static_cast<int>(points.size());
-  for (const HistoryJob& known : jobs()) {
-    require(known.reference == job.reference,
-            fmt::format("history '{}' is pinned to reference {}, not {}", path_, known.reference,
-                        job.reference));
-  }
   const std::int64_t checksum = checksum_of(job, points);
   return guarded(path_, [&] {
     SQLite::Transaction adding(*database_, SQLite::TransactionBehavior::IMMEDIATE);
+    for (const HistoryJob& known : jobs()) {
+      require(known.reference == job.reference,
+              fmt::format("history '{}' is pinned to reference {}, not {}", path_, known.reference,
+                          job.reference));
+    }
     refuse_known(job, points);
     SQLite::Statement new_job(*database_,
                               "insert into job (happened, revision, reference, machine, crc32c) "

@@ -1,10 +1,13 @@
 // The SQLite history: what is added comes back, and nothing half.
 #include "bench/verdicts/history.h"
 
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
+#include <SQLiteCpp/SQLiteCpp.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -120,6 +123,22 @@ TEST_F(HistoryTest, AnotherReferenceAndAnEmptyComparisonAreRefusedWhole) {
 }
 
 std::string content_of(const std::string& path) { return read_file(path); }
+
+TEST_F(HistoryTest, OfTwoThatAddAtOnceTheSecondSeesTheReferenceOfTheFirst) {
+  { const History made(path_, History::Use::change_or_make); }
+  // It asks for the reference while another writes, and may write only when that is done.
+  SQLite::Database other(path_, SQLite::OPEN_READWRITE, 5000);
+  other.exec("begin immediate");
+  other.exec(
+      "insert into job (happened, revision, reference, machine) values ('d', 'r', 'other', 'm')");
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    other.exec("commit");
+  });
+  History history(path_, History::Use::change_or_make);
+  EXPECT_THROW(history.add(job("b", 1.1), day(1)), InvalidArgument);
+  later.join();
+}
 
 TEST_F(HistoryTest, FilesThatAreNoHistoryAreRefusedAndLeftAsTheyAre) {
   for (const std::string& text : {std::string(5000, 'x'), std::string("x")}) {
