@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/error.h"
 #include "core/quantile.h"
@@ -30,23 +31,6 @@ std::size_t interval_rank(std::size_t n) {
   return n;
 }
 
-Summary summary_of(std::vector<double> sorted) {
-  require(!sorted.empty(), "a summary needs at least one sample");
-  std::sort(sorted.begin(), sorted.end());
-  const std::size_t l = std::max<std::size_t>(interval_rank(sorted.size()), 1);
-  Summary summary;
-  summary.n = static_cast<int>(sorted.size());
-  summary.median_ns = quantile_of_sorted(sorted, 0.5);
-  summary.min_ns = sorted.front();
-  summary.p25_ns = quantile_of_sorted(sorted, 0.25);
-  summary.p75_ns = quantile_of_sorted(sorted, 0.75);
-  summary.p95_ns = quantile_of_sorted(sorted, 0.95);
-  summary.p99_ns = quantile_of_sorted(sorted, 0.99);
-  summary.interval_low_ns = sorted[l - 1];
-  summary.interval_high_ns = sorted[sorted.size() - l];
-  return summary;
-}
-
 }  // namespace
 
 std::string value_of(const Environment& environment, const std::string& key,
@@ -62,6 +46,26 @@ void add_environment(const Environment& more, Environment& all) {
     const bool is_known = ("; " + kept + "; ").find("; " + value + "; ") != std::string::npos;
     if (!is_known && !value.empty()) kept += "; " + value;
   }
+}
+
+Summary summary_of(std::vector<double> samples_ns) {
+  require(!samples_ns.empty(), "a summary needs at least one sample");
+  std::vector<double>& sorted = samples_ns;
+  std::sort(sorted.begin(), sorted.end());
+  const std::size_t l = interval_rank(sorted.size());
+  Summary summary;
+  summary.n = static_cast<int>(sorted.size());
+  summary.median_ns = quantile_of_sorted(sorted, 0.5);
+  summary.min_ns = sorted.front();
+  summary.p25_ns = quantile_of_sorted(sorted, 0.25);
+  summary.p75_ns = quantile_of_sorted(sorted, 0.75);
+  summary.p95_ns = quantile_of_sorted(sorted, 0.95);
+  summary.p99_ns = quantile_of_sorted(sorted, 0.99);
+  summary.interval_low_ns = summary.interval_high_ns = std::numeric_limits<double>::quiet_NaN();
+  if (l == 0) return summary;
+  summary.interval_low_ns = sorted[l - 1];
+  summary.interval_high_ns = sorted[sorted.size() - l];
+  return summary;
 }
 
 Summary summarize(const std::vector<std::int64_t>& samples_ns) {

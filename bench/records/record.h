@@ -88,14 +88,16 @@ struct Summary {
   double p75_ns = 0;
   double p95_ns = 0;
   double p99_ns = 0;
-  double interval_low_ns = 0;  // 95 % interval of the median by order statistics; of n below 6 the
-                               // extremes, which enclose it with less
+  double interval_low_ns = 0;  // 95 % interval of the median by order statistics; NaN of n below
+                               // 6, whose extremes enclose it with less
   double interval_high_ns = 0;
 };
 /// Quantiles by linear interpolation (Hyndman and Fan 1996, type 7, as NumPy's default). The
 /// interval of the median uses binomial order statistics, exact for n < 1000. Requires at least one
 /// sample.
 Summary summarize(const std::vector<std::int64_t>& samples_ns);
+/// The same of samples with parts of a nanosecond.
+Summary summary_of(std::vector<double> samples_ns);
 
 /// Of one call, where samples are of several (Case::calls).
 Summary summarize(const Record& record);

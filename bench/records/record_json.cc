@@ -44,7 +44,8 @@ Case case_of(const Json& value) {
 }
 
 Json summary_value(const Record& record) {
-  if (record.measurement.latency_ns.empty()) return nullptr;
+  // Another benchmark's table has one figure, which has no quantiles.
+  if (record.measurement.latency_ns.empty() || !record.point.statistic.empty()) return nullptr;
   const Summary summary = summarize(record);
   Json value = {{"samples", summary.n},
                 {"median_ns", summary.median_ns},
@@ -53,8 +54,8 @@ Json summary_value(const Record& record) {
                 {"p75_ns", summary.p75_ns},
                 {"p95_ns", summary.p95_ns},
                 {"p99_ns", summary.p99_ns},
-                {"interval_low_ns", summary.interval_low_ns},
-                {"interval_high_ns", summary.interval_high_ns},
+                {"interval_low_ns", finite_or_null<Json>(summary.interval_low_ns)},
+                {"interval_high_ns", finite_or_null<Json>(summary.interval_high_ns)},
                 {"algbw_GBps", nullptr},
                 {"busbw_GBps", nullptr}};
   if (summary.median_ns > 0) {

@@ -45,13 +45,19 @@ void LastRun::begin(const Environment& environment) {
 void LastRun::add(const Record& record, const Figures& shown) {
   const auto before = earlier_.find(to_json(record.point));
   if (before == earlier_.end() || !shown.valid) return;
+  const bool few = std::isnan(shown.latency.interval_low_ns) ||
+                   std::isnan(figures(*before->second).latency.interval_low_ns);
+  if (few && !record.measurement.exact && !before->second->measurement.exact) {
+    ++few_;
+    return;
+  }
   ++common_;
   if (!differs(*before->second, record)) return;
   changes_.push_back({record.point, figures(*before->second).time_us, shown.time_us});
 }
 
 std::vector<std::string> LastRun::lines() const {
-  if (common_ == 0) return {};
+  if (common_ + few_ == 0) return {};
   const std::string started = file_.records.front().started;  // "2026-11-23T23:20:08Z"
   std::string which = "the run in " + name_;
   if (started.size() >= 16) {
@@ -63,9 +69,12 @@ std::vector<std::string> LastRun::lines() const {
   if (!mismatches_.empty() && !exact) {
     return {fmt::format("not compared with {}: {}", which, mismatches_.front())};
   }
+  const std::string too_few = fmt::format("{} of too few iterations to compare", few_);
+  if (common_ == 0) return {fmt::format("since {}: {}", which, too_few)};
   std::vector<std::string> lines = {fmt::format("since {}: {} of {} cases {}", which,
                                                 common_ - static_cast<int>(changes_.size()),
                                                 common_, exact ? "equal" : "as fast")};
+  if (few_ > 0) lines.front() += ", " + too_few;
   std::vector<Change> largest = changes_;
   std::ranges::stable_sort(largest, std::ranges::greater(), [](const Change& change) {
     return std::abs(std::log(change.after_us / change.before_us));

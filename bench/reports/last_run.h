@@ -24,7 +24,8 @@ class LastRun {
   /// "since the run of 2026-11-23 23:20 UTC in out.json: 7 of 9 cases as fast", then at most three
   /// cases that changed, the largest change first. A timed case changed if its median moved by more
   /// than 5 % and the 95 % intervals of both medians are apart; an exact one if its time differs at
-  /// all. Empty if no case is in both; one line if the machines differ.
+  /// all; one of fewer than six iterations is not compared. Empty if no case is in both; one line
+  /// if the machines differ.
   std::vector<std::string> lines() const;
 
  private:
@@ -41,6 +42,7 @@ class LastRun {
   std::string revision_;
   std::vector<Change> changes_;
   int common_ = 0;
+  int few_ = 0;  // in both, but of too few iterations for an interval
 };
 
 }  // namespace collbench

@@ -37,6 +37,17 @@ TEST(LastRunTest, CountsWhatIsAsFastAndNamesWhatChanged) {
   EXPECT_THAT(lines_of(ring_of(1000), ring_of(500)), testing::Contains(HasSubstr("-50.0 %")));
 }
 
+TEST(LastRunTest, FewIterationsAreNotCompared) {
+  RecordFile before = ring_of(1000);
+  RecordFile after = ring_of(4000);
+  before.records[0].measurement.latency_ns.resize(5);
+  EXPECT_THAT(lines_of(before, after),
+              ElementsAre(HasSubstr("1 of 1 cases as fast, 1 of too few iterations to compare")));
+  after.records[1].measurement.latency_ns.resize(1);
+  EXPECT_THAT(lines_of(before, after),
+              ElementsAre(HasSubstr("out.json: 2 of too few iterations to compare")));
+}
+
 TEST(LastRunTest, ALargeChangeWithinTheNoiseOfBothIsNone) {
   RecordFile before = ring_of(1000);
   RecordFile after = ring_of(1000);
