@@ -27,7 +27,7 @@ struct WinnerCell {
 Contest without_auto(const Contest& contest) {
   Contest others;
   std::ranges::copy_if(contest, std::back_inserter(others),
-                       [](const ContenderTime* time) { return time->point.algorithm != "auto"; });
+                       [](const ContenderTime& time) { return time.point.algorithm != "auto"; });
   return others.size() >= 2 ? others : contest;
 }
 
@@ -49,7 +49,7 @@ std::vector<WinnerCell> richest_map(const Standings& standings) {
   std::map<std::string, std::vector<WinnerCell>> maps;
   for (const auto& [setting, sizes] : standings.contests()) {
     for (const auto& [bytes, contest] : sizes) {
-      const Case& point = contest.front()->point;
+      const Case& point = contest.front().point;
       maps[map_key(point)].push_back({point.workers, bytes, without_auto(contest)});
     }
   }
@@ -65,9 +65,9 @@ std::size_t place_in(const std::set<Value>& values, Value value) {
 
 void write_cell(std::ostream& out, std::size_t x, std::size_t y, const WinnerCell& cell,
                 const std::string& name, std::string_view colour, std::string_view font) {
-  const bool tie = overlap(*cell.contest[0], *cell.contest[1]) &&
-                   cell.contest[0]->point.simulated.topology.empty();
-  const double behind = cell.contest[1]->median_ns / cell.contest[0]->median_ns;
+  const bool tie =
+      overlap(cell.contest[0], cell.contest[1]) && cell.contest[0].point.simulated.topology.empty();
+  const double behind = cell.contest[1].median_ns / cell.contest[0].median_ns;
   const std::string margin = tie           ? "tie"
                              : behind >= 2 ? fmt::format("{:.1f}x", behind)
                                            : fmt::format("+{:.0f} %", 100 * (behind - 1));
@@ -121,14 +121,14 @@ void write_winner_map(std::ostream& out, const std::vector<Record>& records,
     workers.insert(cell.workers);
   }
   set_terminal(out, path, 0.4 + 0.2 * static_cast<double>(workers.size()));
-  const Case& any = cells.front().contest.front()->point;
+  const Case& any = cells.front().contest.front().point;
   out << "set title " << gnuplot_quoted(map_title(any, SettingNames(cases)))
       << " noenhanced\nset xlabel 'bytes per worker'\nset ylabel 'workers'\nunset key\n"
          "set border 0\n";
   write_tics(out, 'x', sizes, [](std::int64_t bytes) { return to_string(Bytes{bytes}); });
   write_tics(out, 'y', workers, [](int count) { return std::to_string(count); });
   for (const WinnerCell& cell : cells) {
-    const Case& winner = cell.contest.front()->point;
+    const Case& winner = cell.contest.front().point;
     write_cell(out, place_in(sizes, cell.bytes), place_in(workers, cell.workers), cell,
                contender_name(winner, standings.with_backend()),
                chart_colour(places.at(winner.algorithm)), sizes.size() > 7 ? " font ',8'" : "");

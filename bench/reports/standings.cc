@@ -27,7 +27,7 @@ struct Stretch {
 
 double lead(const Stretch& stretch) {
   const Contest& contest = *stretch.contest;
-  return contest[1]->median_ns / contest[0]->median_ns;
+  return contest[1].median_ns / contest[0].median_ns;
 }
 
 /// Of the ratio of two medians: relative errors add as squares, as of independent ones.
@@ -71,22 +71,25 @@ std::string factor_text(const ContenderTime& fast, const ContenderTime& slow, bo
 
 std::string sentence(const Stretch& stretch, bool with_backend, bool unicode) {
   const Contest& contest = *stretch.contest;
-  const ContenderTime& fastest = *contest.front();
-  const auto name = [&](const ContenderTime* time) {
-    return contender_name(time->point, with_backend);
+  const ContenderTime& fastest = contest.front();
+  const auto name = [&](const ContenderTime& time) {
+    return contender_name(time.point, with_backend);
   };
-  const auto against = [&](const ContenderTime* other) {
-    const std::string factor = factor_text(fastest, *other, unicode);
-    const bool is_apart = !overlap(fastest, *other);
-    if (is_apart && !is_one(fastest, *other)) {
+  const auto against = [&](const ContenderTime& other) {
+    const std::string factor = factor_text(fastest, other, unicode);
+    const bool is_apart = !overlap(fastest, other);
+    if (is_apart && !is_one(fastest, other)) {
       return fmt::format("{} times faster than {}", factor, name(other));
     }
-    const bool as_fast = is_apart || is_equal(fastest, *other);
+    const bool as_fast = is_apart || is_equal(fastest, other);
     return fmt::format("{} {} ({})", as_fast ? "as fast as" : "not told apart from", name(other),
                        factor);
   };
   std::string text = against(contest[1]);
   if (contest.size() > 2) text += ", " + against(contest.back());
+  if (fastest.disturbed || contest[1].disturbed || contest.back().disturbed) {
+    text += " (disturbed: equal ones may differ as much)";
+  }
   if (stretch.first == stretch.last) {
     return fmt::format("at {}{}: {} is {}", to_string(stretch.first), stretch.setting,
                        stretch.winner, text);
@@ -99,14 +102,14 @@ std::string sentence(const Stretch& stretch, bool with_backend, bool unicode) {
 /// Appends the stretches of one setting.
 void add_stretches(const std::map<std::int64_t, Contest>& sizes, const std::string& setting,
                    bool with_backend, std::vector<Stretch>& stretches) {
-  const auto name = [&](const ContenderTime* time) {
-    return contender_name(time->point, with_backend);
+  const auto name = [&](const ContenderTime& time) {
+    return contender_name(time.point, with_backend);
   };
   bool goes_on = false;
   for (const auto& size : sizes) {
     const Contest& contest = size.second;
-    const auto wins_still = [&](const ContenderTime* time) {
-      return name(time) == stretches.back().winner && overlap(*time, *contest.front());
+    const auto wins_still = [&](const ContenderTime& time) {
+      return name(time) == stretches.back().winner && overlap(time, contest.front());
     };
     const Bytes bytes{size.first};
     if (!goes_on || std::ranges::none_of(contest, wins_still)) {
@@ -117,6 +120,28 @@ void add_stretches(const std::map<std::int64_t, Contest>& sizes, const std::stri
     if (stretch.winner == name(contest.front())) stretch.contest = &contest;
     goes_on = true;
   }
+}
+
+/// One of all records of a contender.
+ContenderTime joined(std::vector<const ContenderTime*> cycles) {
+  std::ranges::sort(cycles, {}, &ContenderTime::median_ns);
+  ContenderTime all = *cycles[(cycles.size() - 1) / 2];
+  all.disturbed = std::ranges::any_of(cycles, [](const auto* one) { return one->disturbed; });
+  std::vector<double> medians;
+  for (const ContenderTime* cycle : cycles) medians.push_back(cycle->median_ns);
+  const Summary between = summary_of(medians);
+  if (!std::isnan(between.interval_low_ns)) {
+    all.low_ns = between.interval_low_ns;
+    all.high_ns = between.interval_high_ns;
+    all.few = false;
+    return all;
+  }
+  for (const ContenderTime* cycle : cycles) {
+    all.low_ns = std::min(all.low_ns, cycle->low_ns);
+    all.high_ns = std::max(all.high_ns, cycle->high_ns);
+    all.few |= cycle->few;
+  }
+  return all;
 }
 
 }  // namespace
@@ -130,8 +155,12 @@ void Standings::add(const Record& record, const Figures& shown) {
   const Summary& latency = shown.latency;
   const double time_ns = shown.time_us * 1e3;
   const bool stated = record.measurement.exact || latency.n == 0;
-  ContenderTime time{record.point, time_ns, latency.interval_low_ns, latency.interval_high_ns,
-                     !stated && latency.n < fewest_samples};
+  ContenderTime time{record.point,
+                     time_ns,
+                     latency.interval_low_ns,
+                     latency.interval_high_ns,
+                     !stated && latency.n < fewest_samples,
+                     !record.measurement.warnings.empty()};
   if (stated) time.low_ns = time.high_ns = time_ns;
   if (time.median_ns > 0) times_.push_back(std::move(time));
 }
@@ -146,21 +175,19 @@ bool Standings::with_backend() const { return backends_differ(cases()); }
 
 std::map<std::string, std::map<std::int64_t, Contest>> Standings::contests() const {
   const bool named_by_backend = with_backend();
-  std::map<std::string, std::map<std::int64_t, std::map<std::string, Contest>>> all;
+  using Cycles = std::vector<const ContenderTime*>;
+  std::map<std::string, std::map<std::int64_t, std::map<std::string, Cycles>>> all;
   for (const ContenderTime& time : times_) {
     all[contest_setting(time.point)][time.point.bytes.count]
        [contender_name(time.point, named_by_backend)]
            .push_back(&time);
   }
   std::map<std::string, std::map<std::int64_t, Contest>> contests;
-  for (auto& [setting, sizes] : all) {
-    for (auto& [bytes, contenders] : sizes) {
+  for (const auto& [setting, sizes] : all) {
+    for (const auto& [bytes, contenders] : sizes) {
       if (contenders.size() < 2) continue;
       Contest& contest = contests[setting][bytes];
-      for (auto& [name, same] : contenders) {
-        std::ranges::sort(same, {}, &ContenderTime::median_ns);
-        contest.push_back(same[(same.size() - 1) / 2]);
-      }
+      for (const auto& [name, same] : contenders) contest.push_back(joined(same));
       std::ranges::stable_sort(contest, {}, &ContenderTime::median_ns);
     }
   }
@@ -174,7 +201,7 @@ std::vector<std::string> Standings::lines(bool unicode) const {
   bool few = false;
   std::vector<Stretch> stretches;
   for (auto& [setting, sizes] : all) {
-    const Case point = sizes.begin()->second.front()->point;
+    const Case point = sizes.begin()->second.front().point;
     few |= std::erase_if(sizes, [](const auto& size) {
              return std::ranges::any_of(size.second, &ContenderTime::few);
            }) > 0;

@@ -142,6 +142,39 @@ TEST(StandingsTest, FewIterationsDoNotTellWhichIsTheFastest) {
   EXPECT_THAT(standings({ring, tree}), ElementsAre(StartsWith("at 1 KiB: ring is 3.00 times")));
 }
 
+TEST(StandingsTest, OfCyclesTheirDifferencesAreTheError) {
+  // Each of them is steady, but they start fast or slow.
+  for (const int cycles : {2, 6}) {
+    std::vector<Record> records;
+    for (int cycle = 0; cycle < cycles; ++cycle) {
+      records.push_back(timed("ring", "shm", {4096}, cycle % 2 == 0 ? 100 : 150));
+      records.push_back(timed("direct", "shm", {4096}, cycle % 2 == 0 ? 102 : 149));
+    }
+    EXPECT_THAT(standings(records),
+                ElementsAre("at 4 KiB: ring is not told apart from direct (0.7 to 1.5)"))
+        << cycles;
+  }
+  // What six cycles of one iteration show is known.
+  std::vector<Record> records;
+  for (int cycle = 0; cycle < 6; ++cycle) {
+    for (const char* algorithm : {"ring", "tree"}) {
+      Record record = timed(algorithm, "shm", {4096}, algorithm[0] == 'r' ? 100 : 200);
+      record.measurement.latency_ns.resize(1);
+      records.push_back(record);
+    }
+  }
+  EXPECT_THAT(standings(records), ElementsAre("at 4 KiB: ring is 2.00 times faster than tree"));
+}
+
+TEST(StandingsTest, WhatRestsOnADisturbedRecordSaysSo) {
+  Record ring = timed("ring", "shm", {4096}, 100);
+  ring.measurement.warnings = {"foreign load: 38 % of the CPU time was not ours"};
+  EXPECT_THAT(
+      standings({ring, timed("tree", "shm", {4096}, 200)}),
+      ElementsAre("at 4 KiB: ring is 2.00 times faster than tree (disturbed: equal ones may "
+                  "differ as much)"));
+}
+
 TEST(StandingsTest, AreAtMostFourLinesTheClearestFirst) {
   std::vector<Record> records;
   for (int i = 0; i < 8; ++i) {
