@@ -92,7 +92,7 @@ std::string escaped_for_markdown(std::string_view text) {
   std::string out;
   for (const char c : text) {
     if (std::string_view("\\|*_`<>[]#").find(c) != std::string_view::npos) out += '\\';
-    out += c == '\n' ? ' ' : c;
+    out += c == '\n' || c == '\r' ? ' ' : c;
     if (c == '@') out += "<!-- -->";  // forges send a word to a person named behind it
   }
   return out;

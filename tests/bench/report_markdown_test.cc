@@ -39,6 +39,11 @@ std::ptrdiff_t dividers(const std::string& line) {
   return count;
 }
 
+TEST(MarkdownReporterTest, ACarriageReturnInANameEndsNoRow) {
+  const std::string text = markdown({scripted_record("ring\rtree", 2, {1024}, 5000)});
+  EXPECT_THAT(text, Not(HasSubstr("\r")));
+}
+
 TEST(MarkdownReporterTest, EveryLineOfTheTableHasTheSameCells) {
   const auto lines = table_lines(markdown({scripted_record("ring", 2, {1024}, 5000),
                                            scripted_record("double-tree", 8, {1 << 20}, 5000)}));
