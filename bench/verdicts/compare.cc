@@ -59,17 +59,29 @@ bool interleaved(const Arms& arms) {
   return changes > 0 && 2 * changes >= expected;
 }
 
-/// What works only now and then must not pass by the times at which it does.
+/// What works only now and then must not pass by the times at which it does: head has under half of
+/// base's rounds of a case, though not of others, or files of head are no tables.
 void judge_lost_rounds(Comparison& comparison, const LostFiles& lost) {
+  int most_base = 1;
+  int most_head = 1;
+  for (const Verdict& verdict : comparison.verdicts) {
+    if (!verdict.ratio) continue;
+    most_base = std::max(most_base, verdict.ratio->base_rounds);
+    most_head = std::max(most_head, verdict.ratio->head_rounds);
+  }
   int cases = 0;
   for (Verdict& verdict : comparison.verdicts) {
     if (!verdict.ratio || 2 * verdict.ratio->head_rounds >= verdict.ratio->base_rounds) continue;
     ++cases;
-    if (lost.head <= lost.base) continue;
+    const double base_share = static_cast<double>(verdict.ratio->base_rounds) / most_base;
+    const double head_share = static_cast<double>(verdict.ratio->head_rounds) / most_head;
+    if (lost.head <= lost.base && 2 * head_share >= base_share) continue;
     verdict.outcome = VerdictOutcome::missing;
-    verdict.reason =
-        fmt::format("head has it in {} rounds, base in {}: {} files of head are no tables",
-                    verdict.ratio->head_rounds, verdict.ratio->base_rounds, lost.head);
+    verdict.reason = fmt::format("head has it in {} rounds, base in {}", verdict.ratio->head_rounds,
+                                 verdict.ratio->base_rounds);
+    if (lost.head > lost.base) {
+      verdict.reason += fmt::format(": {} files of head are no tables", lost.head);
+    }
   }
   if (cases > 0) {
     comparison.warnings.push_back(fmt::format(

@@ -78,7 +78,7 @@ struct LostFiles {
 
 /// Compares two files of sound records. Timed verdicts across machines are `env_mismatch` unless
 /// `any_machine`. Where head has under half of base's rounds of a case, a warning says so, and it
-/// is `missing` if head lost more files than base.
+/// is `missing` if head has more of others, or lost more files than base.
 Comparison compare_files(const RecordFile& base, const RecordFile& head, const GateRule& rule,
                          bool any_machine, const LostFiles& lost = {});
 

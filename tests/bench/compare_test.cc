@@ -266,6 +266,25 @@ TEST(CompareTimed, AHeadThatMostlyFailedIsSaidOrMissing) {
             VerdictOutcome::missing);
 }
 
+TEST(CompareTimed, ACaseThatHeadLostInMostRoundsIsMissing) {
+  RecordFile base = cycles(16, 10'000);
+  RecordFile head = cycles(16, 10'000, 1);
+  for (RecordFile* file : {&base, &head}) {
+    const std::vector<Record> rounds = file->records;
+    file->records.clear();
+    for (std::size_t i = 0; i < rounds.size(); ++i) {
+      file->records.push_back(rounds[i]);
+      if (file == &head && i >= 3) continue;
+      file->records.push_back(rounds[i]);
+      file->records.back().point.workers = 4;
+    }
+  }
+  const Comparison comparison = compare_files(base, head, {}, false);
+  EXPECT_EQ(comparison.verdicts[0].outcome, VerdictOutcome::same);
+  EXPECT_EQ(comparison.verdicts[1].outcome, VerdictOutcome::missing);
+  EXPECT_EQ(comparison.verdicts[1].reason, "head has it in 3 rounds, base in 16");
+}
+
 TEST(CompareTimed, CallsOfASampleDoNotPartACase) {
   RecordFile base = cycles(10, 1010);
   RecordFile head = cycles(10, 990'000, 1);
