@@ -40,6 +40,11 @@ const std::map<std::string, std::vector<std::string>>& names() {
       {"topology", {"topology"}},
       {"mapping", {"mapping"}},
       {"posting", {"posting"}},
+      {"jitter_us", {"jitter_us"}},
+      {"stragglers", {"stragglers"}},
+      {"slow hosts", {"slow_hosts"}},
+      {"equal chunks", {"equal_chunks"}},
+      {"seed", {"seed"}},
       {"library", {"library", "backend"}},
       {"algorithm", {"algorithm", "algo"}},
       {"protocol", {"protocol", "proto"}},
@@ -262,6 +267,14 @@ class CsvReader {
            {std::pair{"mapping", "row-major"}, {"posting", "eager"}}) {
         const std::string other = cell(cells, column);
         if (!other.empty() && other != usual) row.system += " " + other;
+      }
+      for (const auto& [column, usual] : {std::pair{"jitter_us", "0"},
+                                          {"stragglers", ""},
+                                          {"slow hosts", ""},
+                                          {"equal chunks", "false"},
+                                          {"seed", "1"}}) {
+        const std::string other = cell(cells, column);
+        if (!other.empty() && other != usual) row.system += fmt::format(", {} {}", column, other);
       }
     }
     row.library = library_of(cells);

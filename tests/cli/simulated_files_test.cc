@@ -107,6 +107,18 @@ TEST_F(SimulatedFilesTest, NetworksStayApartWhenTheirCsvIsReadBack) {
   EXPECT_THAT(compared.out, AllOf(HasSubstr("on:star:4,100Gbps,5us"), HasSubstr("# 2 cases:")));
 }
 
+TEST_F(SimulatedFilesTest, DisturbancesStayApartWhenTheirCsvIsReadBack) {
+  for (const char* jitter : {"0us", "5us"}) {
+    const CommandOutcome played =
+        invoke(folder_, {"simulate", "-A", "ring", "-t", "star:4,10Gbps,5us", "-b", "1M", "-e",
+                         "1M", "--jitter", jitter, "--json", std::string(jitter) + ".json"});
+    ASSERT_EQ(played.code, 0) << played.err;
+  }
+  ASSERT_EQ(invoke(folder_, {"report", "0us.json", "5us.json", "--csv", "both.csv"}).code, 0);
+  const CommandOutcome shown = invoke(folder_, {"report", "both.csv"});
+  EXPECT_THAT(shown.out, HasSubstr("star:4,10Gbps,5us, jitter_us 5")) << shown.err;
+}
+
 TEST_F(SimulatedFilesTest, WhatBoundsACaseIsExplained) {
   const std::string text = simulate({"--explain"}).out;
   EXPECT_THAT(text,
