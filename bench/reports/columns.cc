@@ -64,8 +64,8 @@ std::span<const Column> catalogue() {
       {"checksum", "checksum", "", 8, varying,
        [](C c) { return std::string(c.checksum ? "yes" : ""); }},
       {"inject", "inject", "", 6, varying, [](C c) { return c.inject; }},
-      {"buffers", "buffers", "", 8, property,
-       [](C c) { return std::string(to_string(c.buffers)); }},
+      {"devices", "devices", "", 7, varying, [](C c) { return c.devices; }},
+      {"buffers", "buffers", "", 8, varying, [](C c) { return std::string(to_string(c.buffers)); }},
       {"size", "size", "", 9, property, [](C c) { return to_string(c.bytes); },
        [](R r) { return static_cast<double>(r.record.point.bytes.count); }},
       {"count", "count", "", 10, property, [](C c) { return std::to_string(element_count(c)); },
@@ -98,6 +98,17 @@ std::span<const Column> catalogue() {
       {"mapping", "mapping", "", 9, simulated, [](C c) { return c.simulated.mapping; }},
       {"posting", "posting", "", 10, simulated, [](C c) { return c.simulated.posting; }},
       {"protocol", "protocol", "", 8, simulated, [](C c) { return c.simulated.protocol; }},
+      {"stragglers", "stragglers", "", 10, simulated, [](C c) { return c.simulated.stragglers; }},
+      {"slow-hosts", "slow hosts", "", 10, simulated, [](C c) { return c.simulated.slow_hosts; }},
+      {"jitter", "jitter", "", 6, simulated,
+       [](C c) {
+         const Simulated& s = c.simulated;
+         const bool has = s.jitter.count() > 0;
+         return has ? fmt::format("{} (seed {})", to_string(s.jitter), s.seed) : "";
+       }},
+      {"chunks", "chunks", "", 6, simulated,
+       [](C c) { return std::string(c.simulated.equal_chunks ? "equal" : ""); }},
+      {"asked-engine", "asked engine", "", 12, simulated, [](C c) { return c.simulated.engine; }},
       {"time", "time", "(us)", 9, figure, nullptr, [](R r) { return r.figures.time_us; }},
       {"rounds", "rounds", "", 7, figure, nullptr,
        [](R r) { return static_cast<double>(exact_of(r).rounds); },

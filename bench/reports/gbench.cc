@@ -4,6 +4,7 @@
 #include <map>
 #include <ostream>
 
+#include "bench/records/case_names.h"
 #include "bench/reports/formats.h"
 #include "bench/reports/text.h"
 #include "core/json.h"
@@ -17,7 +18,8 @@ class GbenchReporter final : public Reporter {
  public:
   explicit GbenchReporter(std::ostream& out) : out_(out) {}
 
-  void begin(const Environment& environment, const std::vector<Case>& /*cases*/) override {
+  void begin(const Environment& environment, const std::vector<Case>& cases) override {
+    names_ = CaseNames(cases);
     const auto value = [&](const char* key) { return value_of(environment, key); };
     document_["context"] = {{"host_name", value("host")},
                             {"executable", value("command")},
@@ -33,7 +35,7 @@ class GbenchReporter final : public Reporter {
     const Figures shown = figures(record);
     if (!shown.valid) return;
     if (!document_["context"].contains("date")) document_["context"]["date"] = record.started;
-    const std::string name = case_name(record.point);
+    const std::string name = names_.of(record.point);
     Json entry = {{"name", name},
                   {"run_name", name},
                   {"run_type", "iteration"},
@@ -59,6 +61,7 @@ class GbenchReporter final : public Reporter {
  private:
   std::ostream& out_;
   Json document_;
+  CaseNames names_;
   std::map<std::string, int> repetitions_;
 };
 

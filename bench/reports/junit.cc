@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <pugixml.hpp>
 
+#include "bench/records/case_names.h"
 #include "bench/reports/columns.h"
 #include "bench/reports/formats.h"
 #include "bench/reports/report_verdicts.h"
@@ -83,11 +84,14 @@ void write_suite(std::ostream& out, const std::string& title, const std::vector<
 class JunitReporter final : public Reporter {
  public:
   explicit JunitReporter(std::ostream& out) : out_(out) {}
+  void begin(const Environment& /*environment*/, const std::vector<Case>& cases) override {
+    names_ = CaseNames(cases);
+  }
   void record(const Record& record) override {
     const Figures shown = figures(record);
     JunitCase& one = cases_.emplace_back();
     one.group = junit_group(record.point);
-    one.name = case_name(record.point);
+    one.name = names_.of(record.point);
     one.seconds = shown.valid ? shown.time_us * 1e-6 : 0;
     if (!record.skipped.empty()) {
       one.result = "skipped";
@@ -108,6 +112,7 @@ class JunitReporter final : public Reporter {
 
  private:
   std::ostream& out_;
+  CaseNames names_;
   std::vector<JunitCase> cases_;
 };
 

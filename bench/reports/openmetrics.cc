@@ -1,10 +1,12 @@
 // OpenMetrics 1.0 text: families one after the other, each point once, "# EOF" at the end.
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <ostream>
 
 #include <fmt/format.h>
 
+#include "bench/records/case_names.h"
 #include "bench/reports/columns.h"
 #include "bench/reports/formats.h"
 #include "bench/reports/report_verdicts.h"
@@ -52,9 +54,9 @@ std::string label(std::string_view name, std::string_view value) {
   return fmt::format("{}=\"{}\"", name, escaped(value));
 }
 
-std::string case_labels(const Case& point, int cycle) {
+std::string case_labels(const std::string& name, const Case& point, int cycle) {
   return fmt::format(
-      "{},{},{},{},{},{},{}", label("case", case_name(point)), label("algorithm", point.algorithm),
+      "{},{},{},{},{},{},{}", label("case", name), label("algorithm", point.algorithm),
       label("backend", backend_text(point)), label("workers", std::to_string(point.workers)),
       label("size_bytes", std::to_string(point.bytes.count)),
       label("data_type", to_string(point.type)), label("cycle", std::to_string(cycle)));
@@ -70,10 +72,15 @@ class OpenMetricsReporter final : public Reporter {
     families_.declare("collbench_bound_seconds", "seconds", "The least time that is possible.");
     families_.declare("collbench_wrong_elements", "elements", "Elements unlike the exact result.");
   }
+  void begin(const Environment& /*environment*/, const std::vector<Case>& cases) override {
+    names_ = CaseNames(cases);
+  }
+
   void record(const Record& record) override {
     const Figures shown = figures(record);
     if (!shown.valid) return;
-    const std::string labels = case_labels(record.point, ++cycles_[case_name(record.point)]);
+    const std::string name = names_.of(record.point);
+    const std::string labels = case_labels(name, record.point, ++cycles_[name]);
     const auto latency = [&](const char* what, double ns) {
       if (std::isnan(ns)) return;
       families_.add("collbench_latency_seconds", fmt::format("{},stat=\"{}\"", labels, what),
@@ -84,13 +91,17 @@ class OpenMetricsReporter final : public Reporter {
     latency("p50", shown.latency.median_ns);
     latency("p75", shown.latency.p75_ns);
     latency("p95", shown.latency.p95_ns);
+    const std::string& stated = record.point.statistic;  // of another benchmark's table
+    if (!stated.empty() && stated != "median") latency(stated.c_str(), shown.time_us * 1e3);
     families_.add("collbench_bus_bandwidth_bytes_per_second", labels, shown.busbw_GBps * 1e9);
     if (record.bound) {
       families_.add("collbench_bound_seconds", labels, record.bound->time.count());
     }
-    if (record.measurement.wrong >= 0) {
-      families_.add("collbench_wrong_elements", labels,
-                    static_cast<double>(record.measurement.wrong));
+    // Ranks that end with different bits are at least one wrong element.
+    const std::int64_t wrong =
+        std::max<std::int64_t>(record.measurement.wrong, is_right(record) ? -1 : 1);
+    if (wrong >= 0) {
+      families_.add("collbench_wrong_elements", labels, static_cast<double>(wrong));
     }
   }
 
@@ -99,6 +110,7 @@ class OpenMetricsReporter final : public Reporter {
  private:
   std::ostream& out_;
   Families families_;
+  CaseNames names_;
   std::map<std::string, int> cycles_;
 };
 

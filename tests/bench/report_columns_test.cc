@@ -37,6 +37,23 @@ TEST(ColumnsTest, ShowWhatVariesUnlessToldOtherwise) {
               ElementsAre("busbw", "size"));
 }
 
+TEST(ColumnsTest, ShowBuffersAndDisturbancesOfASimulationWhereTheyDiffer) {
+  const Record hot = scripted_record("ring", 2, {1024}, 5000);
+  Record cold = hot;
+  cold.point.buffers = Buffers::cold;
+  EXPECT_THAT(names_for({hot, hot}), Not(Contains("buffers")));
+  EXPECT_THAT(names_for({hot, cold}), Contains("buffers"));
+  Record simulated = hot;
+  simulated.point.simulated.topology = "star:2";
+  Record jitter = simulated;
+  jitter.point.simulated.jitter = Seconds{5e-6};
+  EXPECT_THAT(names_for({simulated, jitter}), Contains("jitter"));
+  jitter.point.simulated.seed = 2;
+  Record other_seed = jitter;
+  other_seed.point.simulated.seed = 3;
+  EXPECT_THAT(names_for({jitter, other_seed}), Contains("jitter"));
+}
+
 TEST(ColumnsTest, EveryColumnHasANameOfItsOwnAndShowsSomething) {
   Record record = scripted_record("ring", 2, {1024}, 5000);
   record.bound = Bound{Seconds{1e-6}, "memory"};
@@ -46,6 +63,11 @@ TEST(ColumnsTest, EveryColumnHasANameOfItsOwnAndShowsSomething) {
   record.point.counts = "1,2";
   record.point.checksum = true;
   record.point.inject = "drop";
+  record.point.devices = "gpu:0";
+  record.point.simulated.stragglers = "1:2us";
+  record.point.simulated.slow_hosts = "1:0.5";
+  record.point.simulated.jitter = Seconds{1e-6};
+  record.point.simulated.equal_chunks = true;
   record.measurement.exact.emplace();
   record.measurement.exact->engine = "fluid";
   const std::vector<std::string> names = column_names();

@@ -119,6 +119,46 @@ TEST(CsvReporterTest, HasOneRowPerSampleWhenAsked) {
   EXPECT_EQ(column(rows, 20, "skew_us"), "0.010");
 }
 
+TEST(CsvReporterTest, FiguresOfShortTimesKeepTheirDigits) {
+  Record record = scripted_record("sort", 1, {1024}, 5500);
+  record.point.calls = 1000;
+  EXPECT_EQ(column(csv({record}, false), 1, "median_us"), "0.0055");
+  EXPECT_EQ(column(csv({record}, true), 1, "latency_us"), "0.0055");
+}
+
+TEST(CsvReporterTest, FewIterationsHaveNoInterval) {
+  Record record = scripted_record("ring", 2, {1024}, 5000);
+  record.measurement.latency_ns.resize(5);
+  EXPECT_EQ(column(csv({record}, false), 1, "interval_low_us"), "");
+  record.measurement.latency_ns.resize(6, 5000);
+  EXPECT_EQ(column(csv({record}, false), 1, "interval_low_us"), "5.000");
+}
+
+TEST(CsvReporterTest, SimulatedCasesSayHowTheyDifferAlsoBesideMeasuredOnes) {
+  Record simulated = scripted_record("ring", 4, {4096}, 5000);
+  simulated.point.backend = "sim";
+  simulated.point.simulated.topology = "star:4,10Gbps";
+  simulated.measurement.latency_ns.resize(1);
+  simulated.measurement.exact = Exact{.time = Seconds{5e-6}, .engine = "fluid"};
+  Record disturbed = simulated;
+  disturbed.point.simulated.topology = "star:4,1Gbps";
+  disturbed.point.simulated.jitter = Seconds{5e-6};
+  disturbed.point.simulated.equal_chunks = true;
+  for (const bool raw_samples : {false, true}) {
+    const auto rows =
+        csv({simulated, disturbed, scripted_record("ring", 4, {4096}, 5000)}, raw_samples);
+    EXPECT_THAT(rows, Each(SizeIs(rows[0].size())));
+    EXPECT_EQ(column(rows, 1, "topology"), "star:4,10Gbps");
+    EXPECT_EQ(column(rows, 2, "topology"), "star:4,1Gbps");
+    EXPECT_EQ(column(rows, 3, "topology"), "");
+    EXPECT_EQ(column(rows, 1, "jitter_us"), "0");
+    EXPECT_EQ(column(rows, 2, "jitter_us"), "5");
+    EXPECT_EQ(column(rows, 3, "jitter_us"), "");
+    EXPECT_EQ(column(rows, 2, "equal_chunks"), "true");
+    EXPECT_EQ(std::ranges::count(rows[0], "stragglers"), 0);
+  }
+}
+
 nlohmann::json gbench(const std::vector<Record>& records) {
   std::ostringstream text;
   play(*reporter_of("gbench", text), records, {});
@@ -187,6 +227,35 @@ TEST(OpenMetricsReporterTest, DescribesFiguresOfAnyCollective) {
   play(*reporter_of("openmetrics", text), {record}, {});
   EXPECT_THAT(text.str(), HasSubstr("# HELP collbench_latency_seconds Time of one collective.\n"));
   EXPECT_THAT(text.str(), HasSubstr("(N-1)/N for a reduce-scatter"));
+}
+
+TEST(OpenMetricsReporterTest, AMeanAndResultsThatDifferBetweenRanksAreFigures) {
+  Record record = scripted_record("ring", 4, {4096}, 5000);
+  record.point.statistic = "mean";
+  record.measurement.latency_ns.resize(1);
+  record.measurement.replicas_identical = false;
+  std::ostringstream text;
+  play(*reporter_of("openmetrics", text), {record}, {});
+  EXPECT_THAT(text.str(), HasSubstr("stat=\"mean\"} 5e-06\n"));
+  EXPECT_THAT(text.str(), testing::ContainsRegex("collbench_wrong_elements[{].*[}] 1\n"));
+}
+
+TEST(RecordNamesTest, CasesThatDifferInWhatTheNameDoesNotSayAreToldApart) {
+  const Record hot = scripted_record("ring", 4, {4096}, 5000);
+  Record cold = hot;
+  cold.point.buffers = Buffers::cold;
+  const std::vector<Record> records = {hot, cold, hot};
+  const auto document = gbench(records);
+  EXPECT_THAT(document["benchmarks"][1]["name"].get<std::string>(),
+              testing::EndsWith("/buffers:cold"));
+  EXPECT_EQ(document["benchmarks"][1]["repetition_index"], 0);
+  EXPECT_EQ(document["benchmarks"][2]["repetition_index"], 1);
+  for (const char* format : {"openmetrics", "junit"}) {
+    std::ostringstream text;
+    play(*reporter_of(format, text), records, {});
+    EXPECT_THAT(text.str(), HasSubstr("/buffers:cold\"")) << format;
+    EXPECT_THAT(text.str(), HasSubstr("/buffers:produced\"")) << format;
+  }
 }
 
 }  // namespace
