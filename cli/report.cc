@@ -94,28 +94,21 @@ struct ReportInputs : HtmlReport {
     for (const ReportSource& source : sources) add_environment(source.file.environment, all);
     return all;
   }
-
-  /// In what the machines differ that measured records are from; empty if they do not. Tables of
-  /// other benchmarks do not say where they are from.
-  std::string machines_differ() const {
-    const Environment* first = nullptr;
-    for (const auto& [name, file] : sources) {
-      const bool measured = std::ranges::any_of(
-          file.records, [](const Record& one) { return !one.measurement.exact; });
-      if (!measured || !file.environment.contains("host")) continue;
-      if (first == nullptr) first = &file.environment;
-      const auto mismatches = machine_mismatches(*first, file.environment);
-      if (!mismatches.empty()) return mismatches.front();
-    }
-    return "";
-  }
 };
+
+/// Whether JSON has a key of that name; a text of that name is followed by no colon.
+bool has_key(std::string_view text, std::string_view name) {
+  const std::string quoted = fmt::format("\"{}\"", name);
+  for (std::size_t at = text.find(quoted); at != text.npos; at = text.find(quoted, at + 1)) {
+    const std::size_t next = text.find_first_not_of(" \t\r\n", at + quoted.size());
+    if (next != text.npos && text[next] == ':') return true;
+  }
+  return false;
+}
 
 /// A comparison is the only object here with verdicts; they stand before a megabyte of samples.
 bool is_comparison(const std::string& text) {
-  const std::size_t verdicts = text.find("\"verdicts\"");
-  return text.starts_with('{') && verdicts != std::string::npos &&
-         text.find("\"records\"") == std::string::npos;
+  return text.starts_with('{') && has_key(text, "verdicts") && !has_key(text, "records");
 }
 
 void add_table(const MeasuredTable& table, ReportInputs& inputs) {
@@ -221,7 +214,7 @@ void write_page(std::ostream& out, const ReportInputs& inputs) {
 void write_records(const ReportFormat& format, std::ostream& out, const ReportInputs& inputs,
                    FormatOptions options) {
   options.sampling = sampling_of(inputs);
-  options.machines_differ = inputs.machines_differ();
+  options.machines_differ = machines_differ(inputs);
   std::ostringstream text;
   const std::unique_ptr<Reporter> reporter = format.records(text, options);
   show_records({reporter.get()}, inputs.environment(), inputs.records());
@@ -261,7 +254,7 @@ void write_reports(const Outputs& outputs, const ReportInputs& inputs) {
 /// system, whose figures say little else.
 void warn_of_tables(const ReportInputs& inputs) {
   for (const std::string& note : inputs.left_out) std::cerr << "note: " << note << '\n';
-  if (const std::string what = inputs.machines_differ(); !what.empty()) {
+  if (const std::string what = machines_differ(inputs); !what.empty()) {
     std::cerr << "note: records of different machines: " << what << '\n';
   }
   for (const Diagnosis& each : inputs.diagnoses) {
@@ -359,6 +352,11 @@ int report_command(const Settings& settings) {
   const auto wrong = std::ranges::count_if(records, [](const Record& r) { return !is_right(r); });
   if (wrong > 0) {
     throw WrongResult(fmt::format("{} of {} cases gave a wrong result", wrong, records.size()));
+  }
+  const int judged = inputs.compared ? count(*inputs.compared, VerdictOutcome::wrong) : 0;
+  if (judged > 0) {
+    throw WrongResult(fmt::format("{} of {} cases of the comparison gave a wrong result", judged,
+                                  inputs.compared->verdicts.size()));
   }
   return exit_ok;
 }

@@ -11,6 +11,7 @@
 #include "bench/reports/contenders.h"
 #include "bench/reports/html_report.h"
 #include "bench/reports/text.h"
+#include "bench/verdicts/compare.h"
 #include "bench/verdicts/verdict.h"
 #include "core/json.h"
 
@@ -34,7 +35,8 @@ class NumberedTexts {
   std::vector<std::string> words_;
 };
 
-/// How a simulated case is played beyond its topology, and what another's time is, where unusual.
+/// What else was asked of a case, how a simulated one is played beyond its topology, and what
+/// another's time is, where unusual.
 std::string detail(const Case& point) {
   const Simulated& simulated = point.simulated;
   const Simulated usual;
@@ -43,14 +45,22 @@ std::string detail(const Case& point) {
     if (value != otherwise && !value.empty()) parts.push_back(what + value);
   };
   add(std::string(to_string(point.collective)), "all-reduce", "");
+  if (has_root(point.collective)) add(std::to_string(point.root), "0", "root ");
   add(point.groups, "", "groups ");
   add(point.counts, "", "counts ");
+  add(point.devices, "", "devices ");
+  if (point.checksum) parts.emplace_back("checksums");
+  add(point.inject, "", "faults ");
   add(simulated.mapping, usual.mapping, "mapping ");
   add(simulated.posting, usual.posting, "");
   add(simulated.protocol, usual.protocol, "protocol ");
   add(simulated.stragglers, "", "stragglers ");
   add(simulated.slow_hosts, "", "slow hosts ");
-  if (simulated.jitter.count() > 0) parts.push_back("jitter " + to_string(simulated.jitter));
+  add(simulated.engine, usual.engine, "engine ");
+  if (simulated.jitter.count() > 0) {
+    parts.push_back(
+        fmt::format("jitter {} of seed {}", to_string(simulated.jitter), simulated.seed));
+  }
   if (simulated.equal_chunks) parts.emplace_back("equal chunks");
   if (!point.statistic.empty()) parts.push_back("a " + point.statistic);
   return fmt::format("{}", fmt::join(parts, ", "));
@@ -80,10 +90,13 @@ std::string check_text(const Record& record) {
 
 Json samples_of(const Record& record, std::size_t most) {
   const std::vector<std::int64_t>& all = record.measurement.latency_ns;
+  const int calls = record.point.calls;
   Json kept = Json::array();
   if (record.measurement.exact) return kept;  // one value, and known better
   const std::size_t step = (all.size() + most - 1) / most;
-  for (std::size_t i = 0; i < all.size(); i += step) kept.push_back(all[i]);
+  for (std::size_t i = 0; i < all.size(); i += step) {
+    kept.push_back(calls == 1 ? Json(all[i]) : Json(static_cast<double>(all[i]) / calls));
+  }
   return kept;
 }
 
@@ -231,6 +244,20 @@ std::vector<Case> cases_of(const HtmlReport& report) {
   return cases;
 }
 
+std::string machines_differ(const HtmlReport& report) {
+  const Environment* first = nullptr;
+  for (const auto& [name, file] : report.sources) {
+    const bool measured =
+        std::ranges::any_of(file.records, [](const Record& one) { return !one.measurement.exact; });
+    if (!measured || !file.environment.contains("host")) continue;
+    if (first == nullptr) first = &file.environment;
+    std::vector<std::string> mismatches = machines_merged(file.environment);
+    if (mismatches.empty()) mismatches = machine_mismatches(*first, file.environment);
+    if (!mismatches.empty()) return mismatches.front();
+  }
+  return "";
+}
+
 std::string page_data(const HtmlReport& report) {
   NumberedTexts words;
   const std::vector<Case> cases = cases_of(report);
@@ -243,17 +270,21 @@ std::string page_data(const HtmlReport& report) {
   for (const Replay& replay : report.replays) replays.push_back(replay_value(replay));
   Json history = Json::array();
   for (const StoredSeries& series : report.history) history.push_back(history_value(series));
+  const std::string machines = machines_differ(report);
+  std::vector<std::string> notes = report.notes;
+  if (!machines.empty()) notes.push_back("records of different machines: " + machines);
   const Json data = {
       {"title", report.title},
       {"repository", report.repository},
       {"network", report.network},
+      {"machines", machines},
       {"sources", std::move(sources)},
       {"words", words.all()},
       {"rows", std::move(rows)},
       {"places", algorithm_places(cases)},
       {"replays", std::move(replays)},
       {"history", std::move(history)},
-      {"notes", report.notes},
+      {"notes", notes},
       {"comparison",
        report.comparison == nullptr ? Json(nullptr) : comparison_value(*report.comparison)}};
   const std::string text = json_text(data);

@@ -49,6 +49,10 @@ std::string_view echarts_script();
 std::string_view page_script();
 std::string_view page_style();
 
+/// In what the machines differ that its measured records are from, "cpu: 'A' is not 'B'"; empty if
+/// they do not. Tables of other benchmarks do not say where they are from.
+std::string machines_differ(const HtmlReport& report);
+
 /// Of all its records.
 std::vector<Case> cases_of(const HtmlReport& report);
 

@@ -69,6 +69,60 @@ TEST(PageDataTest, WhatIsNotKnownIsNullAndSkippedCasesSayWhy) {
   EXPECT_THAT(data["words"].dump(), HasSubstr("no mpirun"));
 }
 
+TEST(PageDataTest, FewIterationsAndTablesWithAMeanHaveNoInterval) {
+  Record few = scripted_record("ring", 8, {1 << 20}, 100'000);
+  few.measurement.latency_ns.resize(5);
+  Record stated = scripted_record("ring", 8, {1 << 20}, 100'000);
+  stated.point.statistic = "mean";
+  const auto data = parse_json<nlohmann::json>(page_data(report_of({few, stated})));
+  for (const auto& row : data["rows"]) EXPECT_TRUE(row[18].is_null() && row[19].is_null()) << row;
+}
+
+TEST(PageDataTest, SamplesAreOfOneCall) {
+  Record record = scripted_record("sort", 1, {1024}, 5500);
+  record.point.calls = 1000;
+  const auto data = parse_json<nlohmann::json>(page_data(report_of({record})));
+  EXPECT_DOUBLE_EQ(data["rows"][0][13].get<double>(), 0.0055);
+  EXPECT_DOUBLE_EQ(data["rows"][0][28][0].get<double>(), 5.5);
+}
+
+TEST(PageDataTest, WhatElseWasAskedOfACaseIsItsDetail) {
+  Record plain = scripted_record("ring", 8, {1024}, 1000);
+  std::vector<Record> records(6, plain);
+  records[1].point.checksum = true;
+  records[2].point.inject = "drop:rank=1";
+  records[3].point.devices = "gpu:0";
+  records[4].point.collective = CollectiveKind::broadcast;
+  records[4].point.root = 3;
+  records[5].point.simulated.topology = "star:8";
+  records[5].point.simulated.engine = "fluid";
+  records[5].point.simulated.jitter = Seconds{5e-6};
+  records[5].point.simulated.seed = 7;
+  const auto data = parse_json<nlohmann::json>(page_data(report_of(records)));
+  std::vector<std::string> details;
+  for (const auto& row : data["rows"]) {
+    details.push_back(data["words"][row[11].get<std::size_t>()].get<std::string>());
+  }
+  EXPECT_THAT(details, testing::ElementsAre("", "checksums", "faults drop:rank=1", "devices gpu:0",
+                                            "broadcast, root 3", HasSubstr("of seed 7")));
+  EXPECT_THAT(details[5], HasSubstr("engine fluid"));
+}
+
+TEST(PageDataTest, SaysWhereMachinesDifferAlsoInOneFile) {
+  HtmlReport report = report_of({scripted_record("ring", 8, {1024}, 1000)});
+  EXPECT_EQ(machines_differ(report), "");
+  report.sources.push_back(report.sources.front());
+  report.sources.back().file.environment["host"] = "other";
+  EXPECT_EQ(machines_differ(report), "host: 'box' is not 'other'");
+  const auto data = parse_json<nlohmann::json>(page_data(report));
+  EXPECT_EQ(data["machines"], "host: 'box' is not 'other'");
+  EXPECT_EQ(data["notes"].size(), 1U);
+  Environment& merged = report.sources.front().file.environment;
+  add_environment(report.sources.back().file.environment, merged);
+  report.sources.pop_back();
+  EXPECT_EQ(machines_differ(report), "host: 'box; other'");
+}
+
 TEST(PageDataTest, NoTextCanEndTheScriptElement) {
   Record record = scripted_record("ring", 2, {1024}, 1000);
   record.skipped = "</script><script>alert(1)</script><!--";

@@ -2,7 +2,7 @@
 // node read_charts.js PAGE FOLDER: reads the data of a page of `collbench report --html` and prints
 // what its table of cases, its charts over sizes and its map of winners would show, from the scripts
 // in FOLDER, without a browser: "line NAME COLOUR SYMBOL DASH", "columns THE FIRST THREE", "panel NAME",
-// "winner BYTES NAME", "pair NAME WORKERS BYTES".
+// "winner BYTES NAME[, WHY NOT]", "pair NAME WORKERS BYTES".
 const fs = require('fs');
 const vm = require('vm');
 
@@ -16,7 +16,9 @@ for (const s of sizeOption(rows, 'time').series.filter((s) => s.type === 'line')
 }
 console.log('columns', caseColumns.map((column) => column.name).slice(0, 3).join(' '));
 for (const name of grouped(rows, (row) => panelName(row, true)).keys()) console.log('panel', name);
-for (const cell of winnerCells(rows)) console.log('winner', cell.bytes, seriesName(cell.best));
+for (const cell of winnerCells(rows)) {
+  console.log('winner', cell.bytes, seriesName(cell.best) + (cell.tie ? ', ' + cell.tie : ''));
+}
 for (const pair of pairs()) console.log('pair', pair.real.shown, pair.real.workers, pair.real.bytes);
 `;
 vm.runInNewContext(scripts.join('\n') + show, {

@@ -7,7 +7,8 @@
  */
 function winnerCells(list) {
   const cells = [];
-  const usable = list.filter((row) => row.median > 0);
+  const usable = list.filter((row) => row.median > 0 &&
+    (row.wrong === '' || row.wrong === 'not checked'));
   for (const [key, same] of grouped(usable, (row) => row.workers + '/' + row.bytes)) {
     const rivals = (row) => same.some((other) => !other.auto && other.backend === row.backend);
     const candidates = [...grouped(same.filter((row) => !row.auto || !rivals(row)), seriesName)
@@ -17,9 +18,8 @@ function winnerCells(list) {
     const choosers = same.filter((row) => row.auto && rivals(row));
     const chosen = choosers.find((row) => row.backend === best.backend) || choosers[0];
     const cell = { key, workers: best.workers, bytes: best.bytes, best, second, chosen, candidates };
-    // Intervals that overlap do not tell the first two apart.
-    cell.tie = Boolean(second) && second.low <= best.high && !best.simulated;
-    if (chosen) {
+    cell.tie = tieReason(best, second);
+    if (chosen && report.machines === '') {
       // It chooses on its own back end.
       const here = candidates.filter((row) => row.backend === chosen.backend);
       const played = here.find((row) => row.algorithm === chosen.chosen) || chosen;
@@ -29,6 +29,18 @@ function winnerCells(list) {
     cells.push(cell);
   }
   return cells;
+}
+
+/** Why the first two are not told apart; '' if they are, and of simulated times, which are exact. */
+function tieReason(best, second) {
+  if (!second || best.simulated) return '';
+  if (report.machines !== '') return 'of different machines: ' + report.machines;
+  // A table that states one figure has no iterations either.
+  if ([best, second].some((row) => row.n > 0 && row.low === null)) {
+    return 'a tie: fewer than 6 iterations do not tell the first two apart';
+  }
+  return (second.low ?? second.median) <= (best.high ?? best.median)
+    ? 'a tie: the 95 % intervals of the first two overlap' : '';
 }
 
 function sameAlgorithm(a, b) {
@@ -81,7 +93,7 @@ function winnerCell(cell, api, back, ink) {
   const margin = cell.second ? percentText(cell.second.median / cell.best.median, 0) : '';
   const { algorithm, backend, contender } = cell.best;
   const text = width < 38 ? '' : brokenName(algorithm, width) +
-    (contender === algorithm ? '' : brokenName('@' + backend, width)) + (cell.tie ? 'tie' : margin);
+    (contender === algorithm ? '' : brokenName('@' + backend, width)) + (cell.tie ? tieWord() : margin);
   const children = [
     { type: 'rect', shape: box, style: { fill: color, opacity: cell.tie ? 0.35 : 0.85 } },
     { type: 'text', style: { text, x, y, align: 'center', verticalAlign: 'middle', fontSize: 11,
@@ -95,6 +107,8 @@ function winnerCell(cell, api, back, ink) {
   return { type: 'group', children };
 }
 
+function tieWord() { return report.machines === '' ? 'tie' : 'not comparable'; }
+
 /** Black or white, whichever reads better on a colour. */
 function inkOn(color) {
   const [r, g, b] = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
@@ -107,7 +121,7 @@ function winnerTip(cell) {
     lines.push(`${seriesName(row)}: ${timeText(row.median)}` +
       (row === cell.best ? '' : ` (${percentText(row.median / cell.best.median)})`));
   }
-  if (cell.tie) lines.push('a tie: the 95 % intervals of the first two overlap');
+  if (cell.tie) lines.push(cell.tie);
   if (cell.chosen) {
     lines.push(`auto chose ${cell.chosen.chosen}, regret ${percentText(cell.regret)}`);
   }
@@ -117,7 +131,7 @@ function winnerTip(cell) {
 const winnerColumns = [
   { name: 'size', text: (cell) => bytesText(cell.bytes), value: (cell) => cell.bytes },
   { name: 'workers', text: (cell) => String(cell.workers), value: (cell) => cell.workers },
-  { name: 'fastest', text: (cell) => seriesName(cell.best) + (cell.tie ? ' (tie)' : '') },
+  { name: 'fastest', text: (cell) => seriesName(cell.best) + (cell.tie ? ` (${tieWord()})` : '') },
   { name: 'time', text: (cell) => timeText(cell.best.median), value: (cell) => cell.best.median },
   { name: 'next', text: (cell) => cell.second ? seriesName(cell.second) : '-' },
   { name: 'behind', text: (cell) => cell.second ? percentText(cell.second.median / cell.best.median)
