@@ -19,6 +19,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int record_schema_version = 1;
+constexpr int most_recorded_workers = 1 << 24;
 
 Json case_value(const Case& point) {
   Json value = written_fields<Json>(point, case_fields());
@@ -31,6 +32,9 @@ Json case_value(const Case& point) {
 Case case_of(const Json& value) {
   Case point = read_fields(value, case_fields());
   require(point.workers >= 1, fmt::format("workers is {}; 1 or more", point.workers));
+  require(point.workers <= most_recorded_workers,
+          fmt::format("workers is {}; at most {}", point.workers, most_recorded_workers));
+  require(point.bytes.count >= 0, fmt::format("size_bytes is {}; 0 or more", point.bytes.count));
   require(point.calls >= 1, fmt::format("calls is {}; 1 or more", point.calls));
   if (value.contains("simulated")) {
     const Json& simulated = value["simulated"];
@@ -169,7 +173,11 @@ Record record_of(const Json& value) {
     measured.estimate = Forecast{Seconds{estimate.at("time_ns").get<double>() * 1e-9},
                                  estimate.at("by").get<std::string>()};
   }
-  if (value.contains("exact")) measured.exact = read_fields(value["exact"], exact_fields());
+  if (value.contains("exact")) {
+    measured.exact = read_fields(value["exact"], exact_fields());
+    const double time_s = measured.exact->time.count();
+    require(time_s >= 0, fmt::format("exact time_s is {}; 0 or more", time_s));
+  }
   const Json& bound = value.at("bound");
   if (!bound.is_null() && !bound.at("time_ns").is_null()) {
     record.bound = Bound{Seconds{bound.at("time_ns").get<double>() * 1e-9},

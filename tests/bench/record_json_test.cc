@@ -141,11 +141,14 @@ TEST(RecordJsonTest, ADamagedEnvironmentIsRefused) {
 }
 
 TEST(RecordJsonTest, NumbersThatAreNotWholeOrOutOfRangeAreRefused) {
-  const std::string sound = to_json(full_record());
+  Record record = full_record();
+  record.measurement.exact.emplace();
+  const std::string sound = to_json(record);
   const auto refusal = [&](const std::string& key, const Json& value) -> std::string {
     Json changed = parse_json<Json>(sound);
     changed.erase("crc32c");
-    (key == "workers" ? changed["case"] : changed)[key] = value;
+    const bool of_case = changed["case"].contains(key);
+    (key == "time_s" ? changed["exact"] : of_case ? changed["case"] : changed)[key] = value;
     try {
       record_from_json(changed.dump());
     } catch (const InvalidArgument& error) {
@@ -159,6 +162,9 @@ TEST(RecordJsonTest, NumbersThatAreNotWholeOrOutOfRangeAreRefused) {
   EXPECT_THAT(refusal("latency_ns", "5"), HasSubstr("a list of whole numbers is a string"));
   EXPECT_THAT(refusal("latency_ns", {5, -6}), HasSubstr("a latency of -6 ns; 0 or more"));
   EXPECT_NE(refusal("workers", -1), "");
+  EXPECT_THAT(refusal("workers", 2'000'000'000), HasSubstr("workers is 2000000000; at most"));
+  EXPECT_THAT(refusal("size_bytes", -4096), HasSubstr("size_bytes is -4096; 0 or more"));
+  EXPECT_THAT(refusal("time_s", -1), HasSubstr("exact time_s is -1; 0 or more"));
   EXPECT_EQ(refusal("latency_ns", {5, 6}), "");
 }
 
