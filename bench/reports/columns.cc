@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <iterator>
 #include <span>
 
 #include <fmt/format.h>
@@ -41,11 +42,12 @@ const Exact& exact_of(const Row& row) {
 /// What a number shows, and a dash if there is none.
 std::string or_dash(double value, const std::string& text) { return value > 0 ? text : "-"; }
 
-std::span<const Column> catalogue() {
+/// What tells cases apart.
+std::vector<Column> columns_of_cases() {
   using enum ColumnKind;
   using C = const Case&;
   using R = const Row&;
-  static const Column columns[] = {
+  return {
       {"algorithm", "algorithm", "", 9, varying, [](C c) { return c.algorithm; }, nullptr,
        algorithm_text},
       {"backend", "backend", "", 7, varying, backend_text},
@@ -70,6 +72,29 @@ std::span<const Column> catalogue() {
        [](R r) { return static_cast<double>(r.record.point.bytes.count); }},
       {"count", "count", "", 10, property, [](C c) { return std::to_string(element_count(c)); },
        [](R r) { return static_cast<double>(element_count(r.record.point)); }},
+      {"topology", "topology", "", 8, simulated, [](C c) { return c.simulated.topology; }},
+      {"mapping", "mapping", "", 9, simulated, [](C c) { return c.simulated.mapping; }},
+      {"posting", "posting", "", 10, simulated, [](C c) { return c.simulated.posting; }},
+      {"protocol", "protocol", "", 8, simulated, [](C c) { return c.simulated.protocol; }},
+      {"stragglers", "stragglers", "", 10, simulated, [](C c) { return c.simulated.stragglers; }},
+      {"slow-hosts", "slow hosts", "", 10, simulated, [](C c) { return c.simulated.slow_hosts; }},
+      {"jitter", "jitter", "", 6, simulated,
+       [](C c) {
+         const Simulated& s = c.simulated;
+         const bool has = s.jitter.count() > 0;
+         return has ? fmt::format("{} (seed {})", to_string(s.jitter), s.seed) : "";
+       }},
+      {"chunks", "chunks", "", 6, simulated,
+       [](C c) { return std::string(c.simulated.equal_chunks ? "equal" : ""); }},
+      {"asked-engine", "asked engine", "", 12, simulated, [](C c) { return c.simulated.engine; }},
+  };
+}
+
+/// What was measured or simulated of them.
+std::vector<Column> columns_of_figures() {
+  using enum ColumnKind;
+  using R = const Row&;
+  return {
       {"n", "n", "", 5, figure, nullptr,
        [](R r) { return static_cast<double>(r.figures.latency.n); },
        [](R r) { return or_dash(r.figures.latency.n, std::to_string(r.figures.latency.n)); }},
@@ -94,21 +119,6 @@ std::span<const Column> catalogue() {
        [](R r) { return or_dash(bound_us(r), significant(bound_us(r))); }},
       {"of-bound", "bound", "(%)", 5, figure, nullptr, bound_percent,
        [](R r) { return or_dash(bound_percent(r), fmt::format("{:.0f}", bound_percent(r))); }},
-      {"topology", "topology", "", 8, simulated, [](C c) { return c.simulated.topology; }},
-      {"mapping", "mapping", "", 9, simulated, [](C c) { return c.simulated.mapping; }},
-      {"posting", "posting", "", 10, simulated, [](C c) { return c.simulated.posting; }},
-      {"protocol", "protocol", "", 8, simulated, [](C c) { return c.simulated.protocol; }},
-      {"stragglers", "stragglers", "", 10, simulated, [](C c) { return c.simulated.stragglers; }},
-      {"slow-hosts", "slow hosts", "", 10, simulated, [](C c) { return c.simulated.slow_hosts; }},
-      {"jitter", "jitter", "", 6, simulated,
-       [](C c) {
-         const Simulated& s = c.simulated;
-         const bool has = s.jitter.count() > 0;
-         return has ? fmt::format("{} (seed {})", to_string(s.jitter), s.seed) : "";
-       }},
-      {"chunks", "chunks", "", 6, simulated,
-       [](C c) { return std::string(c.simulated.equal_chunks ? "equal" : ""); }},
-      {"asked-engine", "asked engine", "", 12, simulated, [](C c) { return c.simulated.engine; }},
       {"time", "time", "(us)", 9, figure, nullptr, [](R r) { return r.figures.time_us; }},
       {"rounds", "rounds", "", 7, figure, nullptr,
        [](R r) { return static_cast<double>(exact_of(r).rounds); },
@@ -120,6 +130,14 @@ std::span<const Column> catalogue() {
       {"wrong", "wrong", "", 5, figure, nullptr,
        [](R r) { return static_cast<double>(r.record.measurement.wrong); }, wrong_text},
   };
+}
+
+std::span<const Column> catalogue() {
+  static const std::vector<Column> columns = [] {
+    std::vector<Column> all = columns_of_cases();
+    std::ranges::move(columns_of_figures(), std::back_inserter(all));
+    return all;
+  }();
   return columns;
 }
 

@@ -95,7 +95,7 @@ std::vector<JsonField<Owner>> asked_fields(std::span<const JsonField<Owner>> all
   return fields;
 }
 
-std::vector<Simulated> simulated_of(const std::vector<Case>& cases) {
+std::vector<Simulated> simulated_parts(const std::vector<Case>& cases) {
   std::vector<Simulated> all;
   for (const Case& point : cases) {
     if (!point.simulated.topology.empty()) all.push_back(point.simulated);
@@ -104,7 +104,7 @@ std::vector<Simulated> simulated_of(const std::vector<Case>& cases) {
 }
 
 /// A number below a microsecond would lose its digits with three behind the point.
-std::string microseconds(double ns) {
+std::string csv_microseconds(double ns) {
   return std::abs(ns) < 1e3 ? fmt::format("{:.6g}", ns / 1e3) : fmt::format("{:.3f}", ns / 1e3);
 }
 
@@ -114,7 +114,7 @@ class CsvReporter final : public Reporter {
       : out_(out), raw_samples_(options.raw_samples) {}
 
   void begin(const Environment& /*environment*/, const std::vector<Case>& cases) override {
-    const std::vector<Simulated> simulated = simulated_of(cases);
+    const std::vector<Simulated> simulated = simulated_parts(cases);
     simulated_ = !simulated.empty();
     stated_ = !raw_samples_ &&
               std::ranges::any_of(cases, [](const Case& one) { return !one.statistic.empty(); });
@@ -161,8 +161,9 @@ class CsvReporter final : public Reporter {
           i < measured.skew_ns.size()
               ? fmt::format("{:.3f}", static_cast<double>(measured.skew_ns[i]) / 1e3)
               : std::string();
-      out_ << fmt::format("{},{},{},{}{}{}\n", case_cells(record), i, microseconds(times[i]), skew,
-                          simulated_ ? simulated_cells(record) : "", asked_cells(record.point));
+      out_ << fmt::format("{},{},{},{}{}{}\n", case_cells(record), i, csv_microseconds(times[i]),
+                          skew, simulated_ ? simulated_cells(record) : "",
+                          asked_cells(record.point));
     }
   }
 
@@ -174,7 +175,7 @@ class CsvReporter final : public Reporter {
       out_ << ',' << (s.n > 0 ? std::to_string(s.n) : "");
       for (const double ns : {s.median_ns, s.min_ns, s.p25_ns, s.p75_ns, s.p95_ns, s.p99_ns,
                               s.interval_low_ns, s.interval_high_ns}) {
-        out_ << ',' << (std::isnan(ns) ? "" : microseconds(ns));
+        out_ << ',' << (std::isnan(ns) ? "" : csv_microseconds(ns));
       }
       out_ << fmt::format(",{:.6g},{:.6g}", shown.algbw_GBps, shown.busbw_GBps);
     } else {
@@ -187,7 +188,7 @@ class CsvReporter final : public Reporter {
          << csv_quoted(record.skipped) << (simulated_ ? simulated_cells(record) : "")
          << asked_cells(record.point)
          << (stated_ ? fmt::format(",{},{}", csv_quoted(record.point.statistic),
-                                   microseconds(shown.time_us * 1e3))
+                                   csv_microseconds(shown.time_us * 1e3))
                      : "")
          << '\n';
   }

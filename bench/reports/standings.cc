@@ -123,7 +123,7 @@ void add_stretches(const std::map<std::int64_t, Contest>& sizes, const std::stri
 }
 
 /// One of all records of a contender.
-ContenderTime joined(std::vector<const ContenderTime*> cycles) {
+ContenderTime joined_cycles(std::vector<const ContenderTime*> cycles) {
   std::ranges::sort(cycles, {}, &ContenderTime::median_ns);
   ContenderTime all = *cycles[(cycles.size() - 1) / 2];
   all.disturbed = std::ranges::any_of(cycles, [](const auto* one) { return one->disturbed; });
@@ -187,7 +187,7 @@ std::map<std::string, std::map<std::int64_t, Contest>> Standings::contests() con
     for (const auto& [bytes, contenders] : sizes) {
       if (contenders.size() < 2) continue;
       Contest& contest = contests[setting][bytes];
-      for (const auto& [name, same] : contenders) contest.push_back(joined(same));
+      for (const auto& [name, same] : contenders) contest.push_back(joined_cycles(same));
       std::ranges::stable_sort(contest, {}, &ContenderTime::median_ns);
     }
   }

@@ -56,7 +56,7 @@ bool is_open(const Verdict& verdict) {
 }
 
 /// What estimate_ratio() gives at the least, whatever the times are.
-double least_p_of_ranks(int base_rounds, int head_rounds, Order order) {
+double chance_at_least(int base_rounds, int head_rounds, Order order) {
   double chance = 1;  // of all orders of the rounds, one has those of head last
   for (int i = 1; i <= head_rounds; ++i) chance *= static_cast<double>(i) / (base_rounds + i);
   const bool pairs = order == Order::in_turn && head_rounds > 1 && base_rounds % head_rounds == 0;
@@ -171,7 +171,7 @@ void accept(Verdict& verdict, VerdictOutcome outcome, const GateRule& rule) {
 int rounds_lacking(const std::vector<Verdict>& verdicts, const GateRule& rule, Order order) {
   const auto cases = static_cast<double>(std::ranges::count_if(verdicts, is_open));
   const auto can_show = [&](int base_rounds, int head_rounds) {
-    return cases * least_p_of_ranks(base_rounds, head_rounds, order) <= rule.alpha;
+    return cases * chance_at_least(base_rounds, head_rounds, order) <= rule.alpha;
   };
   const bool can = std::ranges::any_of(verdicts, [&](const Verdict& one) {
     return is_open(one) && can_show(one.ratio->base_rounds, one.ratio->head_rounds);
