@@ -3,6 +3,7 @@ collbench_test(verdicts
   SOURCES
     ab_sequential_test.cc
     ab_test.cc
+    compare_rounds_test.cc
     compare_test.cc
     history_test.cc
     statistics_test.cc

@@ -293,63 +293,6 @@ TEST_F(ReportTest, ThePageOverlaysBackEndsAndItsMapComparesAcrossThem) {
       << read.err;
 }
 
-TEST_F(ReportTest, ThePageCrownsNothingWrongAndNothingThatIsNotToldApart) {
-  if (is_missing("node")) GTEST_SKIP() << "node is not installed (nodejs)";
-  // By size: the fastest is wrong, has too few iterations, and is as the rest.
-  const CommandOutcome made = program(
-      "python3", {"-c",
-                  "import json\n"
-                  "file = json.load(open('real.json'))\n"
-                  "file['records'] = [r for r in file['records']\n"
-                  "                   if r['case']['workers'] == 2]\n"
-                  "times = {'ring': 2000, 'direct': 3000, 'tree': 1000}\n"
-                  "for r in file['records']:\n"
-                  "    r.pop('crc32c', None)\n"
-                  "    ns = times[r['case']['algorithm']]\n"
-                  "    size = r['case']['size_bytes']\n"
-                  "    r['latency_ns'] = [ns] * (5 if ns == 1000 and size == 8192 else 20)\n"
-                  "    r['skew_ns'] = [0] * len(r['latency_ns'])\n"
-                  "    if ns == 1000 and size == 1024: r['wrong_elements'] = 7\n"
-                  "json.dump(file, open('told.json', 'w'))\n"
-                  "del file['crc32c']\n"
-                  "file['environment']['host'] = 'A; B'\n"
-                  "json.dump(file, open('merged.json', 'w'))\n"});
-  ASSERT_EQ(made.code, 0) << made.err;
-  const auto winners = [](const std::string& file) {
-    EXPECT_EQ(report({file, "--html", "told.html"}).code, 3);  // of the wrong one
-    const std::string out = program("node", {scripts + "read_charts.js", "told.html",
-                                             COLLBENCH_SOURCE_DIR "/bench/reports/html"})
-                                .out;
-    return out.substr(std::min(out.find("winner"), out.size()));
-  };
-  EXPECT_EQ(winners("told.json"),
-            "winner 1024 ring\n"
-            "winner 8192 tree, a tie: fewer than 6 iterations do not tell the first two apart\n"
-            "winner 65536 tree\n");
-  EXPECT_THAT(winners("merged.json"),
-              HasSubstr("winner 65536 tree, of different machines: host: 'A; B'"));
-}
-
-TEST_F(ReportTest, AComparisonMayHaveACaseCalledRecordsAndAWrongOneIsExitCode3) {
-  const CommandOutcome renamed =
-      program("python3", {"-c",
-                          "import json\n"
-                          "file = json.load(open('comparison.json'))\n"
-                          "file.pop('crc32c', None)\n"
-                          "file['verdicts'][0].pop('crc32c', None)\n"
-                          "file['verdicts'][0]['name'] = 'records'\n"
-                          "json.dump(file, open('named.json', 'w'))\n"
-                          "file['verdicts'][0]['outcome'] = 'wrong'\n"
-                          "json.dump(file, open('judged.json', 'w'))\n"});
-  ASSERT_EQ(renamed.code, 0) << renamed.err;
-  const CommandOutcome named = report({"named.json"});
-  EXPECT_EQ(named.code, 0) << named.err;
-  EXPECT_THAT(named.out, HasSubstr("records"));
-  const CommandOutcome judged = report({"judged.json"});
-  EXPECT_EQ(judged.code, 3);
-  EXPECT_THAT(judged.err, HasSubstr("1 of 9 cases of the comparison gave a wrong result"));
-}
-
 TEST_F(ReportTest, ThePageShowsAHistoryWithItsChanges) {
   for (int day = 1; day <= 6; ++day) {
     ASSERT_EQ(invoke(*folder_,
