@@ -1,11 +1,14 @@
 #include "topologies/machine_file.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/parse.h"
+#include "core/plain_text.h"
 #include "core/suggest.h"
 #include "topologies/machine_structure.h"
 #include "topologies/shipped_files.h"
@@ -174,7 +177,34 @@ Costs read_all_costs(const TomlTable& root, const std::optional<Costs>& of_other
   return costs;
 }
 
-/// The machine that this one is like, whose structure it has.
+/// With `like` the network has its own links, and classes here are those of [fabric] alone.
+void refuse_unused_links(const TomlTable& root, const LinkClasses& classes,
+                         const std::optional<Fabric>& fabric) {
+  for (const auto& [name, unused] : classes) {
+    const bool is_used =
+        fabric && (fabric->adapter.name == name || (fabric->spine && fabric->spine->name == name));
+    if (is_used) continue;
+    root.refuse("like", fmt::format("nothing uses [link.{}]: the links are those of '{}'; to have "
+                                    "others, leave `like` out and write [structure]",
+                                    name, root.text("like")));
+  }
+}
+
+/// Hosts of the file, where the size takes a part of them; else 0.
+int hosts_taken_from(const TomlTable& root, const MachineSize& size) {
+  if (size.lengths.empty() || !root.has("structure")) return 0;
+  const TomlTable structure = root.table("structure");
+  return structure.has("hosts") ? structure.integer("hosts", 1, 1 << 24) : 0;
+}
+
+/// Part of a machine has as many of the adapters as its hosts use where the others are idle.
+void take_part(Fabric& fabric, int taken, int whole) {
+  const std::int64_t shared = static_cast<std::int64_t>(fabric.adapters_per_node) * taken;
+  fabric.adapters_per_node = static_cast<int>((shared + whole - 1) / whole);
+}
+
+/// The machine that this one is like, whose structure it has, in the size that is asked of this
+/// one.
 std::optional<DescribedMachine> read_like(const TomlTable& root, const MachineSize& size) {
   if (!root.has("like")) return {};
   constexpr int deepest = 4;
@@ -182,12 +212,25 @@ std::optional<DescribedMachine> read_like(const TomlTable& root, const MachineSi
     root.refuse("like", fmt::format("machines are like each other more than {} deep", deepest));
   }
   const std::string folder = std::filesystem::path(root.file()).parent_path().string();
-  MachineSize same = size;
-  ++same.depth;
-  return describe(root.text("like"), same, folder);
+  std::string like = root.text("like");
+  if (!size.lengths.empty()) like += ":" + size.lengths;
+  if (size.whole_chips) like += ":chips";
+  return describe(like, {.workers = size.workers, .depth = size.depth + 1}, folder);
 }
 
 }  // namespace
+
+std::vector<int> parse_lengths(const std::string& text, const std::string& where) {
+  std::vector<int> lengths;
+  for (const std::string& part : split_at(text, 'x')) {
+    const auto length = small_integer_in(part, 1);
+    require(length.has_value(),
+            fmt::format("{}: '{}' should be numbers of at least 1 joined by x, as in 4x4x2", where,
+                        text));
+    lengths.push_back(*length);
+  }
+  return lengths;
+}
 
 DescribedMachine machine_from_toml(std::string_view text, const std::string& file,
                                    const MachineSize& size) {
@@ -195,11 +238,17 @@ DescribedMachine machine_from_toml(std::string_view text, const std::string& fil
   std::string summary = root.text("summary");
   std::string source = root.text("source");
   const LinkClasses classes = root.has("link") ? read_links(root) : LinkClasses{};
+  int whole = hosts_taken_from(root, size);
   std::optional<Fabric> fabric;
   if (root.has("fabric")) fabric = read_fabric(root.table("fabric"), classes);
   if (root.has("also")) root.texts("also");  // describe() looks for it
+  const bool has_fabric = fabric.has_value();
   std::optional<DescribedMachine> like = read_like(root, size);
-  if (like && !fabric) fabric = like->fabric;
+  if (like) {
+    refuse_unused_links(root, classes, fabric);
+    whole = like->whole_hosts;
+    if (!has_fabric) fabric = like->fabric;  // in its part already
+  }
   Structure structure = like ? Structure{std::move(like->machine.topology), {}}
                              : read_structure(root.table("structure"), classes, fabric, size);
   Costs costs = read_all_costs(root, like ? std::move(like->machine.costs) : structure.node_costs);
@@ -208,9 +257,10 @@ DescribedMachine machine_from_toml(std::string_view text, const std::string& fil
   root.tables("calibration");
   root.finish();
   if (structure.node_costs) fabric.reset();  // it joined the nodes of this cluster
+  if (has_fabric && fabric && whole > 0) take_part(*fabric, structure.topology.hosts(), whole);
   return {Machine{std::move(structure.topology), std::move(costs), std::move(summary),
                   std::move(source)},
-          std::move(fabric)};
+          std::move(fabric), whole};
 }
 
 std::vector<ShippedMachine> shipped_machines() {

@@ -19,6 +19,7 @@ namespace collbench {
 struct DescribedMachine {
   Machine machine;
   std::optional<Fabric> fabric;  // of copies of it
+  int whole_hosts = 0;           // of which its size took a part; 0: it is whole
 };
 
 /// The size wanted: lengths as "4x4", "8" or "", and the number of ranks if it is empty (0:

@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 
@@ -29,12 +30,13 @@ struct Specification {
   std::vector<std::string> head;  // "torus", "8x16", "wrap=0x1"
   std::optional<Bandwidth> bandwidth;
   std::optional<Seconds> latency;
-  double efficiency = 1;
+  std::optional<double> efficiency;
   int adapters = 0;  // 0: not said
   bool rails = false;
   const AdapterNetwork* network = nullptr;  // null: not said
   MachineSize size;
   std::string folder;
+  std::set<std::string> read{};  // names of options
 
   [[noreturn]] void refuse(const std::string& why) const {
     throw InvalidArgument(fmt::format("topology '{}': {}", text, why));
@@ -69,7 +71,7 @@ struct Specification {
     if (bandwidth->bytes_per_second <= 0) refuse("the bandwidth must be above 0");
     return {.name = name,
             .nominal = *bandwidth,
-            .efficiency = efficiency,
+            .efficiency = efficiency.value_or(1),
             .latency = *latency,
             .source = "given on the command line"};
   }
@@ -95,7 +97,10 @@ void read_option(Specification& spec, const std::string& option) {
                       "are efficiency=, adapters=, network= and rails",
                       option));
     }
-  } else if (option == "rails") {
+    return;
+  }
+  if (!spec.read.insert(key).second) spec.refuse(fmt::format("{} is given twice", key));
+  if (option == "rails") {
     spec.rails = true;
   } else if (key == "efficiency") {
     spec.efficiency = needed(spec, option, number_in(option.substr(equals + 1)));
@@ -144,6 +149,9 @@ Topology make_torus(const Specification& spec) {
   spec.parts_at_most(4);
   for (std::size_t i = 2; i < spec.head.size(); ++i) {
     const std::string_view part = spec.head[i];
+    if (i > 2 && part.substr(0, 4) == std::string_view(spec.head[2]).substr(0, 4)) {
+      spec.refuse(fmt::format("':{}' is said before as ':{}'", part, spec.head[2]));
+    }
     if (part.starts_with("wrap=")) {
       wraps = closed_axes(spec, dims, part.substr(5));
     } else if (part == "ties=up" || part == "ties=alternate") {
@@ -225,6 +233,9 @@ DescribedMachine make_cluster(const Specification& spec) {
         fmt::format("{} has no adapters of its own; give them bandwidth and latency, as in "
                     "cluster:{}x{},400Gbps,5us",
                     node, nodes, node));
+  }
+  if (spec.efficiency && !spec.bandwidth) {
+    spec.refuse("efficiency= is of adapters whose bandwidth and latency are given, too");
   }
   if (spec.rails) fabric->rails = true;
   if (spec.adapters > 0) fabric->adapters_per_node = spec.adapters;
@@ -317,18 +328,6 @@ bool is_foreign_file(const std::string& text) {
 
 }  // namespace
 
-std::vector<int> parse_lengths(const std::string& text, const std::string& where) {
-  std::vector<int> lengths;
-  for (const std::string& part : split_at(text, 'x')) {
-    const auto length = small_integer_in(part, 1);
-    require(length.has_value(),
-            fmt::format("{}: '{}' should be numbers of at least 1 joined by x, as in 4x4x2", where,
-                        text));
-    lengths.push_back(*length);
-  }
-  return lengths;
-}
-
 DescribedMachine describe(const std::string& text, const MachineSize& size,
                           const std::string& folder) {
   Specification spec{
@@ -352,6 +351,7 @@ DescribedMachine describe(const std::string& text, const MachineSize& size,
     if (spec.head[0] != shape.name) continue;
     if (shape.make == nullptr) return make_cluster(spec);
     if (spec.network != nullptr) spec.refuse("network= is for clusters of nodes with GPUs");
+    if (spec.adapters > 0 || spec.rails) spec.refuse("adapters= and rails are for clusters");
     return {{shape.make(spec), {}, spec.text, "given on the command line"}, {}};
   }
   return from_name(spec, options);

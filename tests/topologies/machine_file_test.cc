@@ -71,8 +71,10 @@ TEST(MachineFileTest, AMachineIsLikeAnotherButForWhatItSays) {
   EXPECT_EQ(same.machine.topology.hosts(), 8);
   EXPECT_EQ(same.machine.costs.protocols.size(), 3U);
   EXPECT_EQ(same.fabric->adapters_per_node, 8);
+  const std::string slow_link =
+      "[link.slow]\nbandwidth = \"80 Gbps\"\nlatency = \"3 us\"\nsource = \"a test\"\n";
   const std::string two =
-      "like = \"dgx-h100\"\n" + with(head, own, "") +
+      "like = \"dgx-h100\"\n" + slow_link +
       "[fabric]\nadapter = \"slow\"\nadapters_per_node = 2\nsource = \"a test\"\n"
       "[gpus]\ngeneration = \"hopper\"\nnetwork = \"roce\"\nsource = \"a test\"\n";
   const DescribedMachine other = machine_from_toml(own + two, "m.toml");
@@ -80,7 +82,39 @@ TEST(MachineFileTest, AMachineIsLikeAnotherButForWhatItSays) {
   EXPECT_EQ(other.machine.costs.gpus->network.name, "roce");
   EXPECT_EQ(other.machine.costs.in_network->name, "nvls") << "what is not said stays";
   EXPECT_THAT(why(own + "like = \"dgx-h10\"\n"), HasSubstr("unknown name 'dgx-h10'"));
-  EXPECT_THAT(why("like = \"dgx-h100\"\n" + head + four_on_a_star), HasSubstr("structure"));
+  EXPECT_THAT(why("like = \"dgx-h100\"\n" + head),
+              StartsWith("m.toml:1: nothing uses [link.fast]"));
+  EXPECT_THAT(why(own + "like = \"dgx-h100\"\n" + four_on_a_star), HasSubstr("structure"));
+  const DescribedMachine part = machine_from_toml(own + two, "m.toml", {.lengths = "4"});
+  EXPECT_EQ(part.machine.topology.hosts(), 4) << "a size is that of the other";
+  EXPECT_EQ(part.fabric->adapters_per_node, 1);
+}
+
+TEST(MachineFileTest, PartOfAMachineHasItsShareOfTheAdapters) {
+  const auto adapters = [](const char* name) {
+    return describe(name, {}).fabric->adapters_per_node;
+  };
+  EXPECT_EQ(adapters("dgx-h100:8"), 8);
+  EXPECT_EQ(adapters("dgx-h100:1"), 1);
+  EXPECT_EQ(adapters("aws-p5:2"), 8) << "4 of 32 each";
+  EXPECT_EQ(adapters("google-a3-high:3"), 2) << "the second is shared with a GPU that is left out";
+  EXPECT_EQ(adapters("google-a3-high:1"), 1);
+}
+
+TEST(MachineFileTest, AGraphSaysWhichHostsAreANodeOrWhereTheyAreInAGrid) {
+  const std::string ring =
+      "kind = \"graph\"\nhosts = 4\ncables = [{a = 0, b = 1, link = \"fast\"}, {a = 1, b = 2, "
+      "link = \"fast\"}, {a = 2, b = 3, link = \"fast\"}, {a = 3, b = 0, link = \"fast\"}]\n";
+  const Layout nodes = read(structure(ring + "levels = [2, 2]\n")).topology.layout();
+  EXPECT_EQ(nodes.kind, Layout::Kind::hierarchy);
+  EXPECT_THAT(nodes.dims, ElementsAre(2, 2));
+  const Layout grid =
+      read(structure(ring + "grid = [4, 1]\nwraps = [true, false]\n")).topology.layout();
+  EXPECT_EQ(grid.kind, Layout::Kind::grid);
+  EXPECT_THAT(grid.wraps, ElementsAre(true, false));
+  EXPECT_THAT(why(structure(ring + "levels = [2, 3]\n")), HasSubstr("2 x 3 is not the number"));
+  EXPECT_THAT(why(structure(ring + "grid = [2, 2]\nwraps = [true]\n")), HasSubstr("2 axes need"));
+  EXPECT_THAT(why(structure(ring + "grid = [2, 2]\nlevels = [2, 2]\n")), HasSubstr("or a `grid`"));
 }
 
 TEST(MachineFileTest, AMachineThatIsLikeItselfIsRefused) {

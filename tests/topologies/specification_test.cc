@@ -148,6 +148,20 @@ TEST(SpecificationTest, WhatIsMissingOrTooMuchIsNamed) {
               HasSubstr("cannot read 'nowhere.toml': No such file"));
 }
 
+TEST(SpecificationTest, OptionsThatWouldDoNothingAreRefused) {
+  EXPECT_THAT(why_not("cluster:2xdgx-h100,efficiency=0.1"),
+              HasSubstr("efficiency= is of adapters whose bandwidth"));
+  EXPECT_NO_THROW(machine("cluster:2xdgx-h100,400Gbps,3us,efficiency=0.1"));
+  EXPECT_THAT(why_not("star:8,1Gbps,5us,adapters=4"),
+              HasSubstr("adapters= and rails are for clusters"));
+  EXPECT_THAT(why_not("torus:4x4,1Gbps,5us,rails"),
+              HasSubstr("adapters= and rails are for clusters"));
+  EXPECT_THAT(why_not("star:8,1Gbps,5us,efficiency=0.5,efficiency=0.9"),
+              HasSubstr("efficiency is given twice"));
+  EXPECT_THAT(why_not("torus:4x4:ties=up:ties=alternate,1Gbps,5us"),
+              HasSubstr("':ties=alternate' is said before as ':ties=up'"));
+}
+
 TEST(SpecificationTest, AFileIsReadFromItsPathAndItsNodesFromBesideIt) {
   const std::filesystem::path folder =
       std::filesystem::path(::testing::TempDir()) / "collbench_specification";
