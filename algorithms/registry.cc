@@ -121,6 +121,9 @@ Schedule make_schedule(const AlgorithmSpec& spec, int ranks, Bytes bytes,
   require(collective.root >= 0 && collective.root < ranks,
           fmt::format("the root of a {} must be 0 to {}, not {}", to_string(collective.kind),
                       ranks - 1, collective.root));
+  require(spec.options.count("root") == 0,
+          fmt::format("{}: option root is of its all-reduce; that of a {} is its own (--root)",
+                      row.name, to_string(collective.kind)));
   const RootedPhases phases = row.make_rooted(ranks, spec, collective.root);
   return collective.kind == CollectiveKind::reduce ? phases.reduce : phases.broadcast;
 }

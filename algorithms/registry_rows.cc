@@ -33,7 +33,10 @@ constexpr AlgorithmOption streams_option{
 bool has_grid(const AlgorithmSpec& spec) {
   const auto dims = spec.options.find("dims");
   if (dims != spec.options.end() && dims->second != "auto") return true;
-  int_option(spec, "streams", 1, 1, 1);
+  const auto streams = spec.options.find("streams");
+  require(
+      streams == spec.options.end() || streams->second == "1",
+      fmt::format("{}: option streams needs dims, the axes that its streams start on", spec.name));
   return false;
 }
 
@@ -262,7 +265,12 @@ std::vector<AlgorithmInfo> tree_rows() {
                [](int n, const AlgorithmSpec& spec) { return bine(n, flag_option(spec, "small")); },
                {{"small", "", "whole vectors in log2 p rounds; ranks may differ in rounding"}},
                "small"}),
-          [](int n, const AlgorithmSpec&, Rank root) { return bine_tree_phases(n, root); }),
+          [](int n, const AlgorithmSpec& spec, Rank root) {
+            require(!flag_option(spec, "small"),
+                    "bine: option small is of its all-reduce; a broadcast or reduce is whole "
+                    "vectors along a tree anyway");
+            return bine_tree_phases(n, root);
+          }),
       with_shares({"pat",
                    "Shards along shifted binomial trees, far hops first",
                    "any number of ranks",

@@ -37,6 +37,11 @@ bool has_equal_shares(const std::string& spec, int ranks) {
   return !folded && !whole;
 }
 
+// Whether an option of it has no meaning for a broadcast or reduce.
+bool is_of_all_reduce_alone(const AlgorithmSpec& spec) {
+  return spec.options.count("root") > 0 || spec.options.count("small") > 0;
+}
+
 class EveryCollective : public testing::TestWithParam<std::string> {};
 
 TEST_P(EveryCollective, IsProvenWhereTheRowSaysSo) {
@@ -47,6 +52,7 @@ TEST_P(EveryCollective, IsProvenWhereTheRowSaysSo) {
       if (!allows(GetParam(), n)) continue;
       if (!has_root(kind) && !has_equal_shares(GetParam(), n)) continue;
       if (has_root(kind) && spec.name == "bine" && (n & (n - 1)) != 0) continue;
+      if (has_root(kind) && is_of_all_reduce_alone(spec)) continue;
       const Collective collective{kind, has_root(kind) ? n / 2 : 0};
       const Schedule schedule = make_schedule(spec, n, Bytes{1 << 20}, collective);
       const Verification proof = verify(schedule, collective);
@@ -288,6 +294,20 @@ TEST(Bine, SendsEveryBlockOnceForEveryEvenNumberOfRanks) {
     EXPECT_EQ(cost.max_sent, n - 1) << n;
     EXPECT_EQ(cost.rounds, static_cast<int>(std::bit_width(static_cast<unsigned>(n - 1)))) << n;
   }
+}
+
+TEST(MakeSchedule, RefusesOptionsThatABroadcastWouldNotObey) {
+  for (const auto& [spec, why] : {std::pair{"binomial:root=3", "option root is of its all-reduce"},
+                                  std::pair{"reduce-broadcast:root=1", "(--root)"},
+                                  std::pair{"bine:small", "option small is of its all-reduce"}}) {
+    const AlgorithmSpec asked = parse_algorithm_spec(spec);
+    const auto make = [&asked] {
+      make_schedule(asked, 4, Bytes{64}, {CollectiveKind::broadcast, 0});
+    };
+    EXPECT_THAT(make, testing::ThrowsMessage<InvalidArgument>(HasSubstr(why))) << spec;
+  }
+  EXPECT_NO_THROW(make_schedule(parse_algorithm_spec("bine:small=0"), 4, Bytes{64},
+                                {CollectiveKind::broadcast, 0}));
 }
 
 TEST(MakeSchedule, NamesTheAlgorithmsThatHaveTheCollective) {

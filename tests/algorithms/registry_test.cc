@@ -96,6 +96,7 @@ TEST(Registry, RefusesImpossibleCombinationsSayingWhatWouldFit) {
               HasSubstr("one of bidirectional and pincer"));
   EXPECT_THAT(refusal_of_spec("parameter-server:servers=5", 4), HasSubstr("from 1 to 4, not '5'"));
   EXPECT_THAT(refusal_of_spec("reduce-broadcast:root=4", 4), HasSubstr("from 0 to 3, not '4'"));
+  EXPECT_THAT(refusal_of_spec("swing:streams=2", 4), HasSubstr("option streams needs dims"));
   EXPECT_THAT(refusal_of_spec("torus-2d:dims=2x2x2", 8), HasSubstr("needs two sizes"));
   EXPECT_THAT(refusal_of_spec("torus:dims=2x4:wrap=1", 8), HasSubstr("for each of 2 axes"));
   EXPECT_THAT(refusal_of_spec("hierarchical:dims=2x4:inner=tree", 8),
