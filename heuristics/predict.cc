@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/plain_text.h"
+#include "heuristics/calibration/fit.h"
 #include "heuristics/round_costs.h"
 
 namespace collbench {
@@ -198,6 +200,10 @@ Prediction predict_in_network(const Machine& machine, int ranks, Bytes size, Typ
   require(adding.max_ranks == 0 || ranks <= adding.max_ranks,
           fmt::format("{} of {} adds for at most {} ranks, not {}", adding.name, name,
                       adding.max_ranks, ranks));
+  const int seats = seats_of_node(machine.topology.layout());
+  require(adding.name != "nvls" || seats == 0 || ranks <= seats,
+          fmt::format("{} adds inside a node only; one of {} has {}", adding.name, name,
+                      counted(seats, "rank")));
   require(adding.adds(what), fmt::format("{} has no {}", adding.name, to_string(what)));
   Prediction sum;
   sum.latency = adding.latency;

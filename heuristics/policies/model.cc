@@ -210,10 +210,12 @@ class ModelPolicy {
     Candidate found{adds->name, "", {}, "", refusal(question_, adds->name)};
     if (!found.refused.empty() && question_.available.empty()) found.refused.clear();
     if (!found.refused.empty()) return found;
-    // Switches that add for no more ranks than a node has are those of a node.
+    // NVLink's switches are those of a node, and so are others that add for no more ranks than it
+    // has.
     const int each = ranks_of_node(question_);
-    const bool are_inside = question_.workers <= adds->max_ranks &&
-                            adds->max_ranks <= seats_of_node(machine_.topology.layout());
+    const bool are_inside =
+        question_.workers <= adds->max_ranks &&
+        (adds->name == "nvls" || adds->max_ranks <= seats_of_node(machine_.topology.layout()));
     if (are_inside && each > 0 && each < question_.workers) {
       found.refused = fmt::format("{} adds inside a node only", adds->name);
       return found;

@@ -13,6 +13,7 @@ using namespace literals;
 using testing::ElementsAre;
 using testing::EndsWith;
 using testing::Field;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
@@ -111,6 +112,13 @@ TEST(ModelCandidates, RanksSitOnAsManyNodesAsTheQuestionHas) {
   EXPECT_EQ(candidates_of(two, "hierarchical")[0].algorithm.substr(0, 21), "hierarchical:dims=2x2");
   EXPECT_THAT(candidates_of(one, "nvls").at(0).refused, IsEmpty());
   EXPECT_EQ(candidates_of(two, "nvls").at(0).refused, "nvls adds inside a node only");
+  const Answer half = model_of("cluster:2xdgx-h100:4", 8, 1_MiB);
+  EXPECT_THAT(candidates_of(half, "nvls").at(0).refused, HasSubstr("adds inside a node only"));
+  const Answer few = model_of("cluster:2xgb200-nvl72:36", 8, 1_MiB, 2);
+  EXPECT_EQ(candidates_of(few, "nvls").at(0).refused, "nvls adds inside a node only");
+  // One GPU of each of eight nodes is the same, said either way.
+  EXPECT_EQ(candidates_of(model_of("cluster:8xdgx-h100:1", 8, 1_GiB), "direct").at(0).time,
+            candidates_of(model_of("cluster:8xdgx-h100", 8, 1_GiB, 8), "direct").at(0).time);
   // 16 ranks that fill two nodes are where they were.
   EXPECT_EQ(model_of("cluster:2xdgx-h100", 16, 1_MiB, 2).candidates[0].time,
             model_of("cluster:2xdgx-h100", 16, 1_MiB).candidates[0].time);

@@ -277,6 +277,12 @@ TEST(PredictInNetwork, IsLatencyAndOnePassOfTheVector) {
   expect_seconds(predict_in_network(machine, 2, {700'000}).time(), 9e-6, "as fast on the bus");
   EXPECT_THAT([&] { predict_in_network(machine, 9, {1}); },
               testing::ThrowsMessage<InvalidArgument>(testing::HasSubstr("at most 8 ranks")));
+  Machine halves = machine;
+  halves.topology = cluster(star(4, machine.topology.classes()[0]), 2,
+                            {.adapter = machine.topology.classes()[0], .adapters_per_node = 4});
+  EXPECT_NO_THROW(predict_in_network(halves, 4, {8}));
+  EXPECT_THAT([&] { predict_in_network(halves, 8, {8}); },
+              testing::ThrowsMessage<InvalidArgument>(testing::HasSubstr("inside a node only")));
   const auto add = [&](TypedOp what) { return predict_in_network(machine, 8, {8}, what); };
   EXPECT_NO_THROW(add({DataType::f32, ReduceOp::avg})) << "a sum";
   EXPECT_THAT(
