@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -149,6 +150,34 @@ Topology read_dragonfly(const StructureReader& r) {
                    r.dragonfly_links("green"), r.link("local"));
 }
 
+// Of a graph: `levels` of nodes or axes of a `grid`, if either is given.
+Layout read_layout(const TomlTable& table, int hosts) {
+  Layout layout{.dims = {hosts}, .wraps = {}};
+  const bool is_grid = table.has("grid");
+  if (!is_grid && !table.has("levels")) return layout;
+  const std::string key = is_grid ? "grid" : "levels";
+  if (is_grid && table.has("levels")) table.refuse("levels", "a graph has `levels` or a `grid`");
+  layout.kind = is_grid ? Layout::Kind::grid : Layout::Kind::hierarchy;
+  layout.dims = table.integers(key, 1, most);
+  std::int64_t seats = 1;
+  for (const int length : layout.dims) seats = std::min<std::int64_t>(seats * length, most);
+  if (seats != hosts) {
+    table.refuse(key, fmt::format("the product of {} is not the number of hosts, {}",
+                                  fmt::join(layout.dims, " x "), hosts));
+  }
+  if (!is_grid) return layout;
+  layout.wraps = table.flags("wraps");
+  if (layout.wraps.size() != layout.dims.size()) {
+    table.refuse("wraps", fmt::format("{} axes need as many `wraps`, not {}", layout.dims.size(),
+                                      layout.wraps.size()));
+  }
+  if (table.has("cores")) layout.cores = table.integer("cores", 1, 64);
+  if (layout.cores > 1 && layout.cores != layout.dims.front()) {
+    table.refuse("cores", "cores of a chip are the first axis of the grid");
+  }
+  return layout;
+}
+
 Topology read_graph(const StructureReader& r) {
   r.fixed_size();
   const int hosts = r.table.integer("hosts", 1, most);
@@ -175,9 +204,9 @@ Topology read_graph(const StructureReader& r) {
   if (equal != "first" && equal != "spread") {
     r.table.refuse("equal_paths", "ways as short and as wide are 'first' or 'spread'");
   }
-  Topology topology = graph("graph", hosts, hosts + switches, Layout{.dims = {hosts}, .wraps = {}},
-                            std::move(classes), cables, {},
-                            equal == "first" ? EqualPaths::first : EqualPaths::spread);
+  Topology topology =
+      graph("graph", hosts, hosts + switches, read_layout(r.table, hosts), std::move(classes),
+            cables, {}, equal == "first" ? EqualPaths::first : EqualPaths::spread);
   check_reachable(topology, 1, r.table.place());
   return topology;
 }

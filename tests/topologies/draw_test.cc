@@ -95,6 +95,13 @@ TEST(Draw, CablesThatCloseTheRingOfAGridAreLooseEndsThatNameTheOther) {
   EXPECT_THAT(dot, HasSubstr("e0 [label=\"3\""));
 }
 
+TEST(Draw, HostsWithoutSwitchesHavePlacesOnACircle) {
+  const std::string dot = to_dot(fully_connected(64, named_link("cable")));
+  EXPECT_THAT(dot, HasSubstr("layout=neato"));
+  EXPECT_EQ(count(dot, "pos=\""), 64);
+  EXPECT_THAT(dot, HasSubstr("pos=\"0.00,6.11!\""));
+}
+
 TEST(Draw, NamesThatGraphvizReservesAreEscaped) {
   const std::string dot = to_dot(star(2, named_link("a<b & \"c\\")).named("<x>"));
   EXPECT_THAT(dot, HasSubstr("a<b &amp; \\\"c\\\\, 10 GB/s"));
@@ -149,12 +156,18 @@ TEST(Export, SimgridReadsBackTheSameRoutes) {
 TEST(Export, TomlReadsBackTheSameRoutesRatesAndSources) {
   for (const Topology& topology :
        {star(5, named_link("nic")), fully_connected(4, named_link("mesh")),
-        torus({4, 3}, {true, false}, {named_link("x"), named_link("y", 20)})}) {
+        torus({4, 3}, {true, false}, {named_link("x"), named_link("y", 20)}),
+        torus({5, 3}, {true, true}, {named_link("x")}).named("five by three"),
+        cluster(star(4, named_link("nvlink")), 3,
+                {.adapter = named_link("nic"), .adapters_per_node = 4}),
+        chips_with_cores(torus({2}, {false}, {named_link("x")}), 2, named_link("on"))}) {
     const Machine machine{topology, {}, "a summary", "a source"};
     const Machine again = import_topology(to_toml(machine), "x.toml", TopologyFormat::toml);
     expect_same_routes(topology, again.topology);
     EXPECT_EQ(again.summary, "a summary");
+    EXPECT_EQ(again.topology.layout().kind, topology.layout().kind);
     EXPECT_EQ(again.topology.layout().dims, topology.layout().dims);
+    EXPECT_EQ(again.topology.layout().wraps, topology.layout().wraps);
     for (const LinkClass& c : again.topology.classes()) EXPECT_EQ(c.source, "a test");
   }
 }
@@ -181,6 +194,8 @@ TEST(Export, TomlKeepsEveryCost) {
   costs.in_network = InNetwork{"nvls", Seconds{1e-6}, {4e11}, 8, "t"};
   costs.gpus = Gpus{gpu_generations()[2], adapter_networks()[1], "arm", 4, true, "t"};
   costs.gpus->network.hop_ll = Seconds{7e-6};
+  costs.gpus->network.ll_share = 0.01;
+  costs.gpus->network.short_ring_share = 0.02;
   const Machine machine{star(2, named_link("nic")), costs, "s", "t"};
   const Costs again = import_topology(to_toml(machine), "x.toml", TopologyFormat::toml).costs;
   ASSERT_EQ(again.message_latency.size(), 2U);
@@ -203,6 +218,8 @@ TEST(Export, TomlKeepsEveryCost) {
   EXPECT_EQ(again.gpus->generation.name, costs.gpus->generation.name);
   EXPECT_EQ(again.gpus->network.name, costs.gpus->network.name);
   EXPECT_EQ(again.gpus->network.hop_ll, Seconds{7e-6});
+  EXPECT_EQ(again.gpus->network.ll_share, 0.01);
+  EXPECT_EQ(again.gpus->network.short_ring_share, 0.02);
   EXPECT_EQ(again.gpus->per_host, 4);
   EXPECT_TRUE(again.gpus->sharp);
   EXPECT_EQ(again.gpus->cpu, "arm");
@@ -212,6 +229,12 @@ TEST(Export, TomlRefusesWhatItCannotSay) {
   // Two planes of equal cables: the fat tree spreads over both, a graph's shortest path does not.
   const Topology tree = fat_tree({4, 4}, {1, 2}, {1, 1}, {named_link("leaf"), named_link("spine")});
   EXPECT_THAT(refusal([&] { to_toml({tree, {}, "s", "t"}); }), HasSubstr("convert it to simgrid"));
+  // What only every other host has differently is found where not all pairs are compared.
+  const Topology large =
+      fat_tree({16, 64}, {1, 2}, {1, 1}, {named_link("leaf"), named_link("spine")});
+  EXPECT_THAT(refusal([&] { to_toml({large, {}, "s", "t"}); }), HasSubstr("convert it to simgrid"));
+  const Topology ring = torus({1024}, {true}, {named_link("x")}, Ties::alternate);
+  EXPECT_THAT(refusal([&] { to_toml({ring, {}, "s", "t"}); }), HasSubstr("convert it to simgrid"));
   const Machine shared = from_simgrid_xml(
       "<platform><cluster id=\"c\" prefix=\"n\" suffix=\"\" radical=\"0-3\" speed=\"1f\" "
       "bw=\"1Gbps\" lat=\"1us\" bb_bw=\"2Gbps\"/></platform>",

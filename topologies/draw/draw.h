@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string>
 
 #include "topologies/machine.h"
@@ -26,6 +27,9 @@ std::string to_grouped_dot(const Topology& topology);
 /// Throws InvalidArgument where the file format cannot say it: links that serve both directions, or
 /// routes that are not the shortest.
 std::string to_toml(const Machine& machine);
+
+/// CRC-32C of what decides times: links, their classes, some of the routes, costs.
+std::uint32_t checksum_of(const Machine& machine);
 
 /// SimGrid platform XML, DTD 4.1: a Full zone with a route for every pair, at reached bandwidth.
 /// Costs are not in it, since platforms have none; a remark names those of the machine. Throws

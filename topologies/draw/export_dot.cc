@@ -2,6 +2,7 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <numbers>
 
 #include <fmt/format.h>
 #include <pugixml.hpp>
@@ -44,12 +45,11 @@ class DotWriter {
     const bool has_switches = topology.vertices() > topology.hosts();
     const auto long_axes = std::count_if(picture_.blocks.begin(), picture_.blocks.end(),
                                          [](int length) { return length > 1; });
+    is_placed_ = !has_switches;
     is_grid_ = !has_switches && topology.layout().kind == Layout::Kind::grid && long_axes > 1;
     has_names_ = !is_grid_ && host_shapes_ <= most_named_hosts;
-    if (is_grid_) {
+    if (is_placed_) {
       layout_ = "layout=neato; overlap=true";  // keeps the places that it is given
-    } else if (!has_switches) {
-      layout_ = "layout=circo";
     } else {
       layout_ = has_names_ ? "rankdir=BT; splines=true" : "layout=sfdp; overlap=prism";
     }
@@ -124,7 +124,7 @@ class DotWriter {
         shape.is_host ? "ellipse"
                       : "box, fillcolor=\"#d9d9d9\", height=0.25, margin=\"0.05,0.02\"");
     if (shape.is_host && !has_names_) add(", width=0.4, height=0.4, fixedsize=true");
-    if (is_grid_) add(", {}", position(place_of(index)));
+    if (is_placed_) add(", {}", position(is_grid_ ? place_of(index) : place_on_circle(index)));
     add("];\n");
   }
 
@@ -177,6 +177,14 @@ class DotWriter {
             at[2] * 0.36 - at[1] * step};
   }
 
+  // In inches; Graphviz's own circles take minutes for meshes of some 60 hosts.
+  Place place_on_circle(int shape) const {
+    const double step = has_names_ ? 1.2 : 0.6;
+    const double turn = 2 * std::numbers::pi / host_shapes_;
+    const double radius = std::max(step, step / turn);
+    return {radius * std::sin(turn * shape), radius * std::cos(turn * shape)};
+  }
+
   // Whether it closes a ring, over the heads of the shapes between.
   bool is_far(const DrawnLine& line) const {
     const std::vector<int> a = coordinates(line.a);
@@ -206,6 +214,7 @@ class DotWriter {
   const Topology& topology_;
   Outline picture_;
   bool is_grouped_;
+  bool is_placed_ = false;  // by us
   bool is_grid_ = false;
   bool has_names_ = false;
   const char* layout_ = "";

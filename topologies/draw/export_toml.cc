@@ -1,6 +1,10 @@
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -8,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "core/checksum_line.h"
+#include "core/crc32c.h"
 #include "core/error.h"
 #include "topologies/draw/draw.h"
 #include "topologies/networks/networks.h"
@@ -17,6 +22,18 @@ namespace collbench {
 namespace {
 
 constexpr int most_checked = 256;  // hosts whose routes are compared pair by pair
+
+/// The `at`-th of as many hosts as are checked: one of every stretch of equal length, at a place in
+/// it that `shift` and no period of the network decides.
+Host checked_host(int at, int shift, int hosts) {
+  constexpr double golden = 0.6180339887498949;
+  const int checked = std::min(hosts, most_checked);
+  const std::int64_t begin = static_cast<std::int64_t>(at) * hosts / checked;
+  const std::int64_t end = static_cast<std::int64_t>(at + 1) * hosts / checked;
+  const double turns = golden * (at + shift);
+  return static_cast<Host>(begin + static_cast<std::int64_t>((turns - std::floor(turns)) *
+                                                             static_cast<double>(end - begin)));
+}
 
 // Units without a prefix, so that the number is the stored one to the last bit.
 std::string written(Bandwidth rate) { return fmt::format("\"{} B/s\"", rate.bytes_per_second); }
@@ -43,6 +60,30 @@ class TomlWriter {
     write_structure();
     write_costs();
     return toml_;
+  }
+
+  std::uint32_t checksum() {
+    for (std::size_t i = 0; i < names_.size(); ++i) write_class(i);
+    add("hosts = {}\n", topology_.hosts());
+    write_layout();
+    write_costs();
+    std::uint32_t sum = crc32c(toml_);
+    for (const Link& link : topology_.links()) {
+      const std::array<double, 4> values{static_cast<double>(link.from),
+                                         static_cast<double>(link.to),
+                                         static_cast<double>(link.link_class), link.lanes};
+      sum = crc32c(std::as_bytes(std::span(values)), sum);
+    }
+    constexpr int ends = 16;
+    std::vector<LinkId> way;
+    for (int i = 0; i < ends * ends; ++i) {
+      const auto host = [&](std::int64_t k) {
+        return static_cast<Host>(k * topology_.hosts() / ends);
+      };
+      topology_.route(host(i / ends), host(i % ends), way);
+      sum = crc32c(std::as_bytes(std::span(way)), sum);
+    }
+    return sum;
   }
 
  private:
@@ -76,25 +117,25 @@ class TomlWriter {
   /// As many links, and the same way between all hosts: numbers of links may differ.
   bool is(const Topology& other) const {
     if (topology_.links().size() != other.links().size()) return false;
-    bool is_same = true;
-    compare(other, [&](Host, Host) { is_same = false; });
-    return is_same;
+    return !difference_to(other);
   }
 
-  /// Calls `differs` for the pairs of hosts, or of evenly chosen ones, with other routes in
-  /// `other`.
-  template <class Differs>
-  void compare(const Topology& other, const Differs& differs) const {
+  /// The first pair of hosts, of many hosts among some spread over them, with another route there.
+  std::optional<std::pair<Host, Host>> difference_to(const Topology& other) const {
     std::vector<LinkId> mine;
     std::vector<LinkId> theirs;
-    const int stride = std::max(1, topology_.hosts() / most_checked);
-    for (Host from = 0; from < topology_.hosts(); from += stride) {
-      for (Host to = 0; to < topology_.hosts(); to += stride) {
+    const int hosts = topology_.hosts();
+    const int checked = std::min(hosts, most_checked);
+    for (int i = 0; i < checked; ++i) {
+      for (int j = 0; j < checked; ++j) {
+        const Host from = checked_host(i, 0, hosts);
+        const Host to = checked_host(j, i, hosts);
         topology_.route(from, to, mine);
         other.route(from, to, theirs);
-        if (!same_way(mine, other, theirs)) differs(from, to);
+        if (!same_way(mine, other, theirs)) return std::pair{from, to};
       }
     }
+    return {};
   }
 
   void write_torus(const Layout& layout) {
@@ -147,11 +188,7 @@ class TomlWriter {
     const std::vector<LinkClass> classes(topology_.classes().begin(), topology_.classes().end());
     const Topology read = graph(topology_.name(), topology_.hosts(), topology_.vertices(),
                                 topology_.layout(), classes, cables, {}, equal_paths);
-    std::optional<std::pair<Host, Host>> found;
-    compare(read, [&](Host from, Host to) {
-      if (!found) found = {from, to};
-    });
-    return found;
+    return difference_to(read);
   }
 
   std::pair<std::vector<Cable>, EqualPaths> cables_with_these_routes() const {
@@ -187,6 +224,7 @@ class TomlWriter {
     add("\n[structure]\nkind = \"graph\"\nsource = {}\nhosts = {}\nswitches = {}\n",
         toml_quoted(source("")), topology_.hosts(), topology_.vertices() - topology_.hosts());
     if (equal_paths == EqualPaths::spread) add("equal_paths = \"spread\"\n");
+    write_layout();
     add("cables = [\n");
     for (const Cable& cable : made) {
       add("  {{a = {}, b = {}, link = {}", cable.a, cable.b, toml_quoted(names_[cable.link_class]));
@@ -195,6 +233,18 @@ class TomlWriter {
       add("}},  # {} - {}\n", one_line(cable.a), one_line(cable.b));
     }
     add("]\n");
+  }
+
+  // Of nodes, or of axes, which cables do not tell.
+  void write_layout() {
+    const Layout& layout = topology_.layout();
+    if (layout.kind == Layout::Kind::flat) return;
+    const bool is_grid = layout.kind == Layout::Kind::grid;
+    add("{} = [{}]\n", is_grid ? "grid" : "levels", fmt::join(layout.dims, ", "));
+    std::vector<std::string> wraps;
+    for (const bool wrap : layout.wraps) wraps.emplace_back(wrap ? "true" : "false");
+    if (is_grid) add("wraps = [{}]\n", fmt::join(wraps, ", "));
+    if (is_grid && layout.cores > 1) add("cores = {}\n", layout.cores);
   }
 
   std::string one_line(Vertex vertex) const {
@@ -234,6 +284,8 @@ class TomlWriter {
         gpus.generation.step_factor);
     add("network = {}\nhop_ll = {}\nhop_simple = {}\n", toml_quoted(gpus.network.name),
         written(gpus.network.hop_ll), written(gpus.network.hop_simple));
+    add("ll_share = {}\nshort_ring_share = {}\n", gpus.network.ll_share,
+        gpus.network.short_ring_share);
     add("cpu = {}\nsharp = {}\nsource = {}\n", toml_quoted(gpus.cpu), gpus.sharp,
         toml_quoted(source(gpus.source)));
     if (gpus.per_host > 0) add("per_host = {}\n", gpus.per_host);
@@ -269,6 +321,8 @@ class TomlWriter {
 };
 
 }  // namespace
+
+std::uint32_t checksum_of(const Machine& machine) { return TomlWriter(machine).checksum(); }
 
 std::string to_toml(const Machine& machine) {
   return with_checksum_line(TomlWriter(machine).text());
