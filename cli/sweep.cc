@@ -3,6 +3,7 @@
 #include <chrono>
 #include <iostream>
 #include <iterator>
+#include <set>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -171,14 +172,27 @@ void refuse_details(const Settings& settings) {
   }
 }
 
-/// The cases; reports combinations that do not exist.
+/// The cases, each once; reports combinations that do not exist.
 std::vector<Case> possible_cases(const Settings& settings) {
   std::vector<std::string> left_out;
   std::vector<Case> cases = simulated_cases_of(settings, &left_out);
+  std::set<std::string> seen;
+  std::erase_if(cases, [&](const Case& point) { return !seen.insert(to_json(point)).second; });
   if (!settings.flag("quiet")) {
     for (const std::string& line : left_out) std::cerr << "collbench: left out " << line << '\n';
   }
   return cases;
+}
+
+/// The run's, and what the machines of the cases are at present.
+Environment environment_of(const Settings& settings, const std::vector<Case>& cases) {
+  Environment environment = run_environment(settings);
+  for (const Case& point : cases) {
+    const std::string& name = point.simulated.topology;
+    std::string& checksum = environment[machine_key(name)];
+    if (checksum.empty()) checksum = checksum_of_machine(name);
+  }
+  return environment;
 }
 
 int sweep(const Settings& settings) {
@@ -192,8 +206,13 @@ int sweep(const Settings& settings) {
   const Shard shard = parse_shard(settings.text("shard"));
   const std::string path = shard_path(settings.text("output"), shard);
   const std::vector<Case> cases = cases_of_shard(possible_cases(settings), shard);
-  const Environment environment = run_environment(settings);
+  const Environment environment = environment_of(settings, cases);
   SweepFile file(path, environment, settings.flag("fresh"));
+  for (const std::string& name : file.changed_machines()) {
+    std::cerr << fmt::format(
+        "collbench: '{}' has times of another {}, which are simulated again or left out\n", path,
+        name);
+  }
   std::vector<Case> missing;
   for (const Case& point : cases) {
     if (!file.has(point)) missing.push_back(point);
@@ -222,7 +241,10 @@ std::vector<ConfigLayer> sweep_files(const CLI::App& app) {
 
 int sweep_command(const Settings& settings) {
   if (!settings.flag("list")) return sweep(settings);
-  for (const Case& point : possible_cases(settings)) std::cout << case_name(point) << '\n';
+  const Shard shard = parse_shard(settings.text("shard"));
+  for (const Case& point : cases_of_shard(possible_cases(settings), shard)) {
+    std::cout << case_name(point) << '\n';
+  }
   return exit_ok;
 }
 

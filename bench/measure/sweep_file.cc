@@ -19,10 +19,14 @@
 #include <unistd.h>
 
 #include "bench/records/report.h"
+#include "core/crc32c.h"
 #include "core/environment_variable.h"
 #include "core/error.h"
 #include "core/file_error.h"
 #include "core/parse.h"
+#include "heuristics/calibration/fitted_machine.h"
+#include "topologies/draw/draw.h"
+#include "topologies/specification.h"
 #include "transports/world/launcher_variables.h"
 
 namespace collbench {
@@ -95,6 +99,21 @@ Descriptor locked_file(const std::string& path) {
       "'{}' is being filled by another process; wait for it, or name another --output", path));
 }
 
+constexpr const char* machine_prefix = "machine ";
+
+/// Throws InvalidArgument if a machine of `more` is another one in `all`, of files read before.
+void require_same_machines(const Environment& more, const Environment& all,
+                           const std::string& path) {
+  for (const auto& [key, value] : more) {
+    if (!key.starts_with(machine_prefix)) continue;
+    const auto before = all.find(key);
+    require(before == all.end() || before->second == value,
+            fmt::format("{} of '{}' is another than that of the files before it: it was changed "
+                        "between the sweeps; repeat the older one",
+                        key, path));
+  }
+}
+
 /// Orders records by ranks, machine and size if all are simulated: measured ones keep the order of
 /// measuring, which matters.
 void order_simulated(std::vector<Record>& records) {
@@ -112,15 +131,50 @@ void order_simulated(std::vector<Record>& records) {
 
 }  // namespace
 
+std::string machine_key(const std::string& name) { return machine_prefix + name; }
+
+std::string checksum_of_machine(const std::string& name) {
+  const auto described = [&name] {
+    try {
+      return machine(name);
+    } catch (const InvalidArgument&) {
+      return machine(name, 2);  // a name without a size
+    }
+  };
+  std::uint32_t sum = checksum_of(described());
+  if (const auto fitted = calibration_of(name)) sum ^= crc32c(to_toml(*fitted, "", ""));
+  return fmt::format("crc32c {:08x}", sum);
+}
+
+void SweepFile::take_up(const std::string& path, Environment& environment) {
+  RecordFile file = read_records(path);
+  const auto has_changed = [&](const std::string& name) {
+    const auto before = file.environment.find(machine_key(name));
+    const auto now = environment.find(machine_key(name));
+    return before != file.environment.end() && now != environment.end() &&
+           before->second != now->second;
+  };
+  for (Record& record : file.records) {
+    const std::string& name = record.point.simulated.topology;
+    require(!name.empty(),
+            fmt::format("'{}' has records of a run, not of a sweep; name another --output", path));
+    if (has_changed(name)) {
+      changed_machines_.insert(name);
+    } else {
+      records_.push_back(std::move(record));
+    }
+  }
+  for (const auto& [key, value] : file.environment) {
+    if (key.starts_with(machine_prefix)) environment.emplace(key, value);
+  }
+}
+
 SweepFile::SweepFile(const std::string& path, const Environment& environment, bool fresh) {
   const Descriptor before = locked_file(path);  // of the file that is replaced, until it is
-  if (!fresh && std::filesystem::file_size(path) > 0) records_ = read_records(path).records;
-  for (const Record& record : records_) {
-    require(!record.point.simulated.topology.empty(),
-            fmt::format("'{}' has records of a run, not of a sweep; name another --output", path));
-  }
+  Environment known = environment;
+  if (!fresh && std::filesystem::file_size(path) > 0) take_up(path, known);
   const std::string unfinished = path + ".unfinished";
-  log_.emplace(unfinished, environment);
+  log_.emplace(unfinished, known);
   lock_ = locked_file(unfinished);
   for (const Record& record : records_) {
     log_->append(record);
@@ -173,6 +227,7 @@ RecordFile merge_records(const std::vector<std::string>& paths) {
   std::map<std::string, std::pair<std::size_t, std::string>> seen;  // case: its place and file
   for (const std::string& path : paths) {
     RecordFile file = read_records(path);
+    require_same_machines(file.environment, merged.environment, path);
     add_environment(file.environment, merged.environment);
     for (Record& record : file.records) {
       if (record.measurement.exact) {

@@ -12,10 +12,18 @@
 
 namespace collbench {
 
+/// Where the environment of a sweep holds the checksum of a machine; what is equal but for that is
+/// not the same case.
+std::string machine_key(const std::string& name);
+/// Of what the name describes: links, some routes, costs, and of a calibrated file all of it.
+/// Throws as machine() does.
+std::string checksum_of_machine(const std::string& name);
+
 /// Thread safety: belongs to one thread.
 class SweepFile {
  public:
-  /// Keeps the records of an existing file unless `fresh`; a last line cut short is dropped.
+  /// Keeps the records of an existing file unless `fresh`, but for those of machines that have
+  /// changed (see machine_key()); a last line cut short is dropped.
   /// Throws Unavailable if it cannot be written or another process fills it, InvalidArgument if it
   /// is no file of records, or has measured ones.
   SweepFile(const std::string& path, const Environment& environment, bool fresh);
@@ -24,12 +32,18 @@ class SweepFile {
   bool has(const Case& point) const { return cases_.count(to_json(point)) > 0; }
   void append(const Record& record);
   const std::vector<Record>& records() const { return records_; }
+  /// Names of machines whose records were dropped.
+  const std::set<std::string>& changed_machines() const { return changed_machines_; }
 
  private:
+  /// Reads the records that still hold, and adds to `environment` what it says of other machines.
+  void take_up(const std::string& path, Environment& environment);
+
   Descriptor lock_;  // of the file held open under a lock, which ends with the process
   std::optional<RecordLog> log_;
   std::vector<Record> records_;
   std::set<std::string> cases_;
+  std::set<std::string> changed_machines_;
 };
 
 /// One part of a sweep: the cases whose number modulo `count` is `index`.
@@ -48,7 +62,7 @@ std::string shard_path(const std::string& path, const Shard& shard);
 /// Joins record files: equal cases with equal exact figures become one record; environments that
 /// differ keep every value. If all are simulated, they come in an order that does not depend on the
 /// parts: by ranks, machine and size. Throws InvalidArgument, naming case and files, if exact
-/// figures differ.
+/// figures differ, or if a name means different machines.
 RecordFile merge_records(const std::vector<std::string>& paths);
 
 }  // namespace collbench

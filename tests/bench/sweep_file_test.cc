@@ -66,6 +66,44 @@ TEST_F(SweepFileTest, IsTakenUpWhereItEndedEvenInTheMiddleOfALine) {
   EXPECT_FALSE(fresh.has(record(2, 0).point));
 }
 
+TEST_F(SweepFileTest, TimesOfAMachineThatHasChangedAreNotTakenUp) {
+  const std::string name = record(2, 0).point.simulated.topology;
+  SweepFile(path("m"), {{machine_key(name), "1"}, {machine_key("other"), "5"}}, false)
+      .append(record(2, 1e-6));
+  {
+    const SweepFile same(path("m"), {{machine_key(name), "1"}}, false);
+    EXPECT_TRUE(same.has(record(2, 0).point));
+    EXPECT_TRUE(same.changed_machines().empty());
+  }
+  SweepFile(path("old"), {{machine_key(name), "1"}}, false).append(record(2, 1e-6));
+  {
+    const SweepFile changed(path("m"), {{machine_key(name), "2"}}, false);
+    EXPECT_FALSE(changed.has(record(2, 0).point));
+    EXPECT_EQ(changed.changed_machines(), std::set<std::string>{name});
+  }
+  EXPECT_EQ(read_records(path("m")).environment.at(machine_key("other")), "5");
+  EXPECT_THAT(
+      [&] {
+        merge_records({path("old"), path("m")});
+      },
+      ThrowsMessage<InvalidArgument>(HasSubstr("is another than that of the files before it")));
+}
+
+TEST_F(SweepFileTest, TheChecksumOfAMachineIsOfWhatDecidesItsTimes) {
+  const auto write = [&](const char* rate) {
+    std::ofstream(path("m.toml")) << "summary = \"x\"\nsource = \"x\"\n[link.a]\nbandwidth = \""
+                                  << rate
+                                  << "\"\nlatency = \"1 us\"\nsource = \"x\"\n[structure]\n"
+                                     "kind = \"star\"\nlink = \"a\"\nsource = \"x\"\n";
+    return checksum_of_machine(path("m.toml"));
+  };
+  const std::string slow = write("1 GBps");
+  EXPECT_NE(slow, write("10 GBps"));
+  EXPECT_EQ(slow, write("1000 MBps"));
+  EXPECT_NE(checksum_of_machine("torus:8:ties=alternate,1GBps,1us"),
+            checksum_of_machine("torus:8,1GBps,1us"));
+}
+
 TEST_F(SweepFileTest, RefusesAFileThatIsNoneOfItsOwn) {
   std::ofstream(path("other")) << "hello\n";
   EXPECT_THROW(SweepFile(path("other"), {}, false), InvalidArgument);
