@@ -38,7 +38,14 @@ bool is_imported(const Settings& settings) {
           topology_format(settings.text("from")) != TopologyFormat::automatic);
 }
 
-Machine load(const Settings& settings, int workers = 0) {
+/// Ranks to seat, where the name leaves the size out; else 0.
+int seats_asked(const Settings& settings) {
+  const bool is_said = settings.declares("workers") && settings.given("workers");
+  return is_said ? settings.count("workers", 0, 1 << 20) : 0;
+}
+
+Machine load(const Settings& settings) {
+  const int workers = seats_asked(settings);
   const std::string& name = name_of(settings);
   const TopologyFormat format = topology_format(settings.text("from"));
   if (is_imported(settings)) return import_topology_file(name, format);
@@ -172,8 +179,7 @@ void print_bounds(const Topology& topology) {
 }
 
 int show_machine(const Settings& settings) {
-  const int seats = settings.given("workers") ? settings.count("workers", 0, 1 << 20) : 0;
-  const Machine shown = load(settings, seats);
+  const Machine shown = load(settings);
   const Topology& topology = shown.topology;
   std::cout << fmt::format("{}: {}\n", topology.name(), shown.summary);
   std::cout << fmt::format("hosts      {}; switches {}, links {}\n", topology.hosts(),
@@ -200,7 +206,11 @@ std::vector<std::string> parts_beside_network(const Settings& settings) {
   std::vector<std::string> parts;
   if (is_imported(settings)) return parts;
   const std::string& name = name_of(settings);
-  if (describe(name, {}).fabric) parts.emplace_back("how copies of it are joined ([fabric])");
+  // A list of links, with a latency for all, is no description; load() has read it.
+  const bool is_list = name.find(",latency=") != name.npos;
+  if (!is_list && describe(name, {.workers = seats_asked(settings)}).fabric) {
+    parts.emplace_back("how copies of it are joined ([fabric])");
+  }
   if (calibration_of(name)) parts.emplace_back("its fit and the points of that");
   return parts;
 }
@@ -258,11 +268,13 @@ constexpr OptionRow file_format{
 constexpr OptionRow output_file{options_group, "output", "o",
                                 "FILE",        "-",      "where to write; - is standard output"};
 
+constexpr OptionRow seats_row{
+    options_group, "workers", "W", "N", "", "number of ranks, where NAME leaves out the size"};
 constexpr OptionRow show_machine_rows[] = {
     {arguments_group, "NAME", "", "NAME", "",
      "as for --topo: dgx-h100, torus:4x4,50GBps,1us, or a file", Presence::required},
     file_format,
-    {options_group, "workers", "W", "N", "", "number of ranks, where NAME leaves out the size"},
+    seats_row,
 };
 constexpr OptionRow validate_file_rows[] = {
     {arguments_group, "FILE", "", "FILE", "", "a topology file in any format", Presence::required},
@@ -272,6 +284,7 @@ constexpr OptionRow convert_rows[] = {
     {arguments_group, "FILE", "", "FILE", "", "a topology file, or a machine as for show",
      Presence::required},
     file_format,
+    seats_row,
     {options_group, "to", "", "NAME", "", "toml, simgrid, dot or svg", Presence::required},
     output_file,
 };
@@ -279,6 +292,7 @@ constexpr OptionRow from_machine_rows[] = {output_file};
 constexpr OptionRow draw_rows[] = {
     {arguments_group, "NAME", "", "NAME", "", "a machine as for show", Presence::required},
     file_format,
+    seats_row,
     {options_group, "svg", "", "FILE", "", "write a picture"},
     {options_group, "dot", "", "FILE", "", "write Graphviz"},
 };

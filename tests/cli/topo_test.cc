@@ -155,6 +155,10 @@ TEST_F(TopoTest, AListOfLinksIsTheSameMachineAsAFile) {
                 "csv", "-q"});
   };
   const std::string of_list = simulated(list + ",latency=0us");
+  out({"topo", "convert", list + ",latency=1us", "--to", "toml", "-o", "late.toml"});
+  EXPECT_THAT(folder_.read("late.toml"), HasSubstr("latency = \"1e-06 s\""));
+  EXPECT_THAT(out({"topo", "convert", "star,10GBps,1us", "-W", "3", "--to", "toml"}),
+              HasSubstr("hosts = 3"));
   const std::string of_file = simulated("ring.toml");
   const auto time = [](const std::string& csv) { return csv.substr(csv.rfind(",fluid,")); };
   EXPECT_EQ(time(of_list), time(of_file));
