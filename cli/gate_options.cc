@@ -130,14 +130,7 @@ int show_comparison(Comparison comparison, const Settings& settings) {
   if (is_empty) {
     std::cerr << "collbench: nothing was compared: no case was measured on both sides\n";
   }
-  const bool is_blind =
-      comparison.rounds_lacking > 0 && count(comparison, VerdictOutcome::inconclusive) > 0;
-  if (is_blind) {
-    std::cerr << fmt::format(
-        "collbench: it cannot be told: {} rounds a side show no change, however large; {} would\n",
-        comparison.rounds, comparison.rounds_lacking);
-  }
-  return is_empty || is_blind ? exit_undecided : exit_ok;
+  return is_empty ? exit_undecided : exit_ok;
 }
 
 }  // namespace collbench

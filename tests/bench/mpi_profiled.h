@@ -1,6 +1,7 @@
 // The records of `collbench profile`, made.
 #pragma once
 
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <vector>

@@ -83,8 +83,7 @@ TEST_F(VerdictsTest, TablesOfOtherBenchmarksAreComparedAFolderOfThemByRounds) {
                                 HasSubstr("12 rounds")));
   const CommandOutcome one =
       invoke(folder_, {"compare", "base/1.txt,ranks=4", "head/1.txt,ranks=4"});
-  EXPECT_EQ(one.code, 6) << one.err;
-  EXPECT_THAT(one.err, HasSubstr("1 rounds a side show no change, however large; 5 would"));
+  EXPECT_EQ(one.code, 0) << one.err;
   EXPECT_THAT(one.out, HasSubstr("inconclusive"));
   EXPECT_EQ(invoke(folder_, {"compare", "base", "base"}).code, 2);
   // 30 % slower is within a threshold of its own; the last filter that matches counts.

@@ -109,6 +109,7 @@ SelectionTable read_ompi_rules(std::string_view text, const std::string& file) {
   SelectionTable table;
   table.policy = "file";
   table.machine = file;
+  table.last = no_end;
   reader.next("the number of collectives (1: all-reduce alone)", 1, 1);
   reader.next("the collective (2 is all-reduce)", all_reduce_of_ompi, all_reduce_of_ompi);
   const std::int64_t scales = reader.next("how many numbers of ranks there are", 1, most_entries);

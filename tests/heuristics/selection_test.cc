@@ -120,6 +120,7 @@ TEST(SizeRulesTest, AWarningThatDiffersInTheSizeIsGivenOnceAndAChangeOfLibraryIs
   EXPECT_EQ(scale.rules[0].library, "x");
   EXPECT_EQ(scale.rules[1].library, "y");
   SelectionTable table;
+  table.last = no_end;
   table.scales = {scale};
   EXPECT_THAT(export_json(table), testing::HasSubstr("\"library\": \"y\""));
   EXPECT_THAT(export_cpp(table), testing::HasSubstr("{\"ring\", \"\", \"x\"}"));
@@ -157,6 +158,7 @@ SelectionTable random_table(std::uint64_t seed) {
   const std::vector<std::string> names = find_rule_format("ompi").offered;
   SelectionTable table;
   table.policy = "random";
+  table.last = no_end;
   int workers = 1;
   for (std::size_t s = 0; s < 1 + seed % 4; ++s) {
     workers += 1 + static_cast<int>(engine() % 10);
