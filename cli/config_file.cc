@@ -15,7 +15,7 @@ namespace {
 // Options whose values have commas inside.
 constexpr std::array<std::string_view, 2> by_semicolon = {"topo", "groups"};
 
-// Of what somebody writes by hand. Where there is more, it is another kind of file.
+// Of what is written by hand. Where there is more, it is another kind of file.
 constexpr std::size_t largest_config = std::size_t{1} << 20;
 
 }  // namespace

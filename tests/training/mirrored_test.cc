@@ -70,7 +70,7 @@ TEST(MirroredTest, AnyNumberOfReplicasTrainsWhatOneDoes) {
   }
 }
 
-// Those who wait for the others' figures behind it would take them for lost.
+// Ranks that wait behind it for the others' figures would take them for lost.
 TEST(MirroredTest, ReplicasMeetWhileOneEvaluatesForLong) {
   TrainingPlan plan = mirrored_plan(make_model("resnet20"), DataType::f32);
   plan.engine = "plain";
