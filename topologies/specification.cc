@@ -30,7 +30,7 @@ struct Specification {
   std::vector<std::string> head;  // "torus", "8x16", "wrap=0x1"
   std::optional<Bandwidth> bandwidth;
   std::optional<Seconds> latency;
-  std::optional<double> efficiency;
+  std::optional<double> efficiency{};
   int adapters = 0;  // 0: not said
   bool rails = false;
   const AdapterNetwork* network = nullptr;  // null: not said
@@ -330,13 +330,8 @@ bool is_foreign_file(const std::string& text) {
 
 DescribedMachine describe(const std::string& text, const MachineSize& size,
                           const std::string& folder) {
-  Specification spec{.text = text,
-                     .head = {},
-                     .bandwidth = {},
-                     .latency = {},
-                     .efficiency = {},
-                     .size = size,
-                     .folder = folder};
+  Specification spec{
+      .text = text, .head = {}, .bandwidth = {}, .latency = {}, .size = size, .folder = folder};
   const std::size_t file_end = text.rfind(".toml");
   if (file_end != std::string::npos && text.rfind("cluster:", 0) != 0) {
     return from_path(spec, file_end + 5);
