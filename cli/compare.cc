@@ -1,7 +1,6 @@
 // `collbench compare BASE HEAD`: verdicts on stored records.
 #include "bench/verdicts/compare.h"
 
-#include <algorithm>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -26,14 +25,9 @@ int compare(const Settings& settings) {
   const std::string& base_file = settings.text("BASE");
   const std::string& head_file = settings.text("HEAD");
   std::vector<std::string> notes;
-  const auto left_out = [&] {
-    return std::ranges::count_if(
-        notes, [](const std::string& note) { return note.starts_with("left out: "); });
-  };
-  const RecordFile base = read_as_records(base_file, notes);
-  LostFiles lost{.base = left_out()};
-  const RecordFile head = read_as_records(head_file, notes);
-  lost.head = left_out() - lost.base;
+  LostFiles lost;
+  const RecordFile base = read_as_records(base_file, notes, &lost.base);
+  const RecordFile head = read_as_records(head_file, notes, &lost.head);
   for (const std::string& note : notes) std::cerr << "note: " << note << '\n';
   require_sound(base, base_file);
   require_sound(head, head_file);

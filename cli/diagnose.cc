@@ -21,16 +21,6 @@
 namespace collbench {
 namespace {
 
-/// The least and most of OSU's and IMB's means are of ranks, which leave apart, not of iterations.
-std::vector<MeasuredTable> without_spread_of_ranks(std::vector<MeasuredTable> tables) {
-  for (MeasuredTable& table : tables) {
-    for (MeasuredTime& row : table.times) {
-      if (row.mean && row.library == "mpi") row.low = row.high = row.time;
-    }
-  }
-  return tables;
-}
-
 constexpr OptionRow diagnose_rows[] = {
     {arguments_group, "FILE", "", "FILE...", "",
      "tables of nccl-tests, OSU, IMB or ours, or folders of them; FILE,ranks=16,nodes=2 adds what "
@@ -70,8 +60,7 @@ int diagnose_tables(const Settings& settings) {
     reference = std::move(healthy.front());
   }
   bool is_wrong = false;
-  for (const MeasuredTable& table :
-       without_spread_of_ranks(read_measured_files(settings.words("FILE")))) {
+  for (const MeasuredTable& table : read_measured_files(settings.words("FILE"))) {
     for (DiagnosisCase& each : diagnosis_cases(table, settings.text("topo"), notes)) {
       if (reference) judge_by_healthy(each, *reference);
       diagnoses.push_back(diagnose_on_any(each));

@@ -9,7 +9,6 @@
 
 #include "core/error.h"
 #include "core/plain_text.h"
-#include "heuristics/calibration/fit.h"
 #include "heuristics/round_costs.h"
 
 namespace collbench {
@@ -201,7 +200,7 @@ Prediction predict_in_network(const Machine& machine, int ranks, Bytes size, Typ
           fmt::format("{} of {} adds for at most {} ranks, not {}", adding.name, name,
                       adding.max_ranks, ranks));
   const int seats = seats_of_node(machine.topology.layout());
-  require(adding.name != "nvls" || seats == 0 || ranks <= seats,
+  require(!adding.is_inside_node() || seats == 0 || ranks <= seats,
           fmt::format("{} adds inside a node only; one of {} has {}", adding.name, name,
                       counted(seats, "rank")));
   require(adding.adds(what), fmt::format("{} has no {}", adding.name, to_string(what)));

@@ -44,6 +44,8 @@ bool InNetwork::adds(TypedOp what) const {
   return name == "nvls" ? nvls_adds(what) : name != "sharp" || sharp_adds(what);
 }
 
+bool InNetwork::is_inside_node() const { return name == "nvls"; }
+
 // Source: NVIDIA NCCL 2.28.9, src/include/device.h:544, ncclNvlsSupported().
 bool nvls_adds(TypedOp what) {
   if (what.type == DataType::u8) return false;

@@ -58,6 +58,8 @@ struct InNetwork {
   Bandwidth rate_of(int ranks) const;
   /// Whether its switches can, an average as a sum; those with another name can all.
   bool adds(TypedOp what) const;
+  /// Whether they are those of one node, as NVLink's are, whatever joins the nodes.
+  bool is_inside_node() const;
 };
 /// What NVLink's switches add: sums of all types but bytes, the least and the largest of integers
 /// and of 16-bit floating point.

@@ -5,6 +5,8 @@
 #include <cassert>
 #include <charconv>
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -74,6 +76,11 @@ double as_written(float number) {
 }
 
 }  // namespace
+
+int seats_of_node(const Layout& layout) {
+  if (layout.kind != Layout::Kind::hierarchy || layout.dims.size() < 2) return 0;
+  return std::accumulate(layout.dims.begin(), layout.dims.end() - 1, 1, std::multiplies<>());
+}
 
 Topology::Topology(std::string name, int hosts, int vertices, Layout layout,
                    std::vector<LinkClass> classes, std::vector<Link> links, RouteFunction route,

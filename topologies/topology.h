@@ -54,6 +54,9 @@ struct Layout {
   int cores = 1;            // hosts on one chip, which share its links; if above 1, dims[0]
 };
 
+/// Hosts of a node of a cluster; 0 where the machine is none.
+int seats_of_node(const Layout& layout);
+
 /// One of the ways that messages from a host to another are spread over.
 struct Way {
   double share = 1;           // of every message; those of a pair add up to 1

@@ -103,7 +103,8 @@ RecordFile to_records(const MeasuredTable& table) {
   return file;
 }
 
-RecordFile read_as_records(const std::string& path, std::vector<std::string>& notes) {
+RecordFile read_as_records(const std::string& path, std::vector<std::string>& notes,
+                           std::size_t* lost) {
   const bool is_file = names_a_file(path);
   const std::string text = is_file ? read_file(path) : "";  // once: a pipe has it only once
   try {
@@ -120,6 +121,7 @@ RecordFile read_as_records(const std::string& path, std::vector<std::string>& no
       notes.insert(notes.end(), table.notes.begin(), table.notes.end());
     }
     for (const std::string& reason : skipped) notes.push_back("left out: " + reason);
+    if (lost != nullptr) *lost = skipped.size();
     return all;
   } catch (const InvalidArgument& error) {
     throw InvalidArgument(about_file(path, error.what()));

@@ -49,9 +49,11 @@ std::vector<MeasuredTable> read_tables(const std::string& path, std::vector<std:
 /// library, the environment says source, system and nodes.
 RecordFile to_records(const MeasuredTable& table);
 /// What `path` holds, as one file of records: our own with all samples, or the tables that
-/// read_tables() reads, of which each is a round. What was left out of them is added to `notes`.
-/// Throws as read_tables() and read_records(), and InvalidArgument if there is none.
-RecordFile read_as_records(const std::string& path, std::vector<std::string>& notes);
+/// read_tables() reads, of which each is a round. What was left out of them is added to `notes`;
+/// `lost`, unless null, becomes the number of files of a folder that are no tables. Throws as
+/// read_tables() and read_records(), and InvalidArgument if there is none.
+RecordFile read_as_records(const std::string& path, std::vector<std::string>& notes,
+                           std::size_t* lost = nullptr);
 /// What is wrong with a path in which read_tables() found nothing and skipped these.
 std::string no_table_text(const std::vector<std::string>& skipped);
 /// Our own records as measurements; skipped ones, and those of groups side by side or of shares of

@@ -95,15 +95,15 @@ void judge_lost_rounds(Comparison& comparison, const LostFiles& lost) {
   }
 }
 
-void warn(Comparison& comparison, Order order) {
+void warn(Comparison& comparison, int lacking, Order order) {
   const bool timed = std::any_of(comparison.verdicts.begin(), comparison.verdicts.end(),
                                  [](const Verdict& verdict) { return verdict.ratio.has_value(); });
   if (!timed) return;
-  if (comparison.rounds_lacking > 0) {
+  if (lacking > 0) {
     comparison.warnings.push_back(
         fmt::format("{} rounds a side cannot show a change among {} cases, however large it is: "
                     "from {} they can (--run-cycles)",
-                    comparison.rounds, comparison.verdicts.size(), comparison.rounds_lacking));
+                    comparison.rounds, comparison.verdicts.size(), lacking));
   } else if (comparison.rounds < fewest_compared_rounds) {
     comparison.warnings.push_back(
         fmt::format("{} rounds a side: fewer than {} hardly ever show a change (--run-cycles)",
@@ -239,9 +239,9 @@ Comparison compare_files(const RecordFile& base, const RecordFile& head, const G
   }
   comparison.rounds = fewest;
   judge_lost_rounds(comparison, lost);
-  comparison.rounds_lacking = rounds_lacking(comparison.verdicts, rule, order);
+  const int lacking = rounds_lacking(comparison.verdicts, rule, order);
   decide_at_once(comparison.verdicts, rule);
-  warn(comparison, order);
+  warn(comparison, lacking, order);
   return comparison;
 }
 

@@ -5,6 +5,7 @@
 // so does `run --run-cycles`. Simulated cases have one record, whose exact figures must be equal.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -72,8 +73,8 @@ std::vector<std::string> machines_merged(const Environment& environment);
 
 /// How many files of a side were to be rounds, and are no tables: what a crash leaves.
 struct LostFiles {
-  std::ptrdiff_t base = 0;
-  std::ptrdiff_t head = 0;
+  std::size_t base = 0;
+  std::size_t head = 0;
 };
 
 /// Compares two files of sound records. Timed verdicts across machines are `env_mismatch` unless

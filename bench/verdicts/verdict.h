@@ -114,8 +114,7 @@ struct Comparison {
   std::vector<std::string> mismatches;  // "cpu: 'A' is not 'B'"
   std::vector<std::string> warnings;    // "7 rounds: fewer than 8 can hardly show a change"
   int rounds = 0;                       // rounds per arm, without fresh ones
-  int rounds_lacking = 0;  // as bench/verdicts/verdict_rules.h has it; of stored records only
-  int confirm_rounds = 0;  // fresh rounds per arm of a suspect; 0: no such stage
+  int confirm_rounds = 0;               // fresh rounds per arm of a suspect; 0: no such stage
   Seconds elapsed{0};
   std::string stopped_by;  // "SIGINT", "budget"; empty if it ran to its end
 };

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <functional>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -143,11 +141,6 @@ int nodes_of(const Layout& layout, int ranks) {
   if (seats == 0) return 1;
   const int nodes = (ranks + seats - 1) / seats;
   return ranks % nodes == 0 ? nodes : 1;
-}
-
-int seats_of_node(const Layout& layout) {
-  if (layout.kind != Layout::Kind::hierarchy || layout.dims.size() < 2) return 0;
-  return std::accumulate(layout.dims.begin(), layout.dims.end() - 1, 1, std::multiplies<>());
 }
 
 bool seats_evenly(const Layout& layout, int ranks, int nodes) {

@@ -22,8 +22,6 @@ AlgorithmSpec fit_to(const AlgorithmSpec& spec, const Topology& topology, int ra
 /// Nodes that ranks fill one after the other, in row-major order; 1 where they fill none evenly.
 int nodes_of(const Layout& layout, int ranks);
 
-/// Hosts of a node of a cluster; 0 where the machine is none.
-int seats_of_node(const Layout& layout);
 /// Whether the machine is a cluster whose first `nodes` nodes seat an equal share of the ranks
 /// each.
 bool seats_evenly(const Layout& layout, int ranks, int nodes);

@@ -36,7 +36,9 @@ RowsByCase rows_by_case(const MeasuredTable& table, bool by_run) {
     if (is_part(row)) continue;
     MethodKey key = method_of(row);
     key.in_place = false;
-    cases[{key, row.scale, by_run ? row.batch : ""}].push_back(row);
+    MeasuredTime& taken = cases[{key, row.scale, by_run ? row.batch : ""}].emplace_back(row);
+    // The least and most of OSU's and IMB's means are of ranks, which leave apart.
+    if (row.mean && row.library == "mpi") taken.low = taken.high = row.time;
   }
   return cases;
 }
@@ -46,9 +48,8 @@ double doublings_of(Bytes size) { return std::log2(static_cast<double>(size.coun
 /// By runs if each has sizes enough to be judged by: the job of a row is a run, too.
 RowsByCase rows_by_case(const MeasuredTable& table) {
   RowsByCase by_run = rows_by_case(table, true);
-  const bool tells = std::all_of(by_run.begin(), by_run.end(), [](const auto& each) {
-    return sizes_of(each.second).size() >= 3;
-  });
+  const bool tells = std::ranges::all_of(
+      by_run, [](const auto& each) { return sizes_of(each.second).size() >= 3; });
   return tells ? by_run : rows_by_case(table, false);
 }
 
@@ -112,9 +113,8 @@ void add_curve(const Predictor& predictor, DiagnosisCase& found, std::vector<std
   for (HeldOut& point : predictor.predict_all(found.rows, notes)) {
     of_size.insert_or_assign(point.measured.bytes.count, std::move(point));
   }
-  std::erase_if(found.rows, [&](const MeasuredTime& row) {
-    return of_size.find(row.bytes.count) == of_size.end();
-  });
+  std::erase_if(found.rows,
+                [&](const MeasuredTime& row) { return !of_size.contains(row.bytes.count); });
   require(!found.rows.empty(),
           fmt::format("{}: what {} should take on {} is unknown; --topo takes a machine that was "
                       "fitted to tables of it (collbench calibrate)",

@@ -215,7 +215,7 @@ class ModelPolicy {
     const int each = ranks_of_node(question_);
     const bool are_inside =
         question_.workers <= adds->max_ranks &&
-        (adds->name == "nvls" || adds->max_ranks <= seats_of_node(machine_.topology.layout()));
+        (adds->is_inside_node() || adds->max_ranks <= seats_of_node(machine_.topology.layout()));
     if (are_inside && each > 0 && each < question_.workers) {
       found.refused = fmt::format("{} adds inside a node only", adds->name);
       return found;

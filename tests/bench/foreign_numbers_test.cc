@@ -1,4 +1,7 @@
 // Numbers in tables of other benchmarks that no type holds.
+#include <filesystem>
+#include <fstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -74,6 +77,22 @@ TEST(ForeignNumbersTest, ARowThatEndsEarlyHasNoTimesOfOtherColumns) {
     EXPECT_EQ(table.times.size(), columns == 9 ? 3U : 2U) << columns;
     for (const MeasuredTime& time : table.times) EXPECT_FALSE(time.is_wrong()) << columns;
   }
+}
+
+TEST(ForeignNumbersTest, FilesOfAFolderThatAreNoTablesAreCountedAndRowsAreNot) {
+  const std::string folder = testing::TempDir() + "/tables-of-which-one-is-lost";
+  std::filesystem::create_directories(folder);
+  const std::string rest = "  -1  20.5  0.05  0.08  0  20.1  0.05  0.08  0\n";
+  std::ofstream(folder + "/1.txt") << "#  Rank  0 Pid 1 on a device  0\n#  Rank  1 Pid 2 on a "
+                                      "device  1\n# algbw busbw\n  1024  256  float  sum"
+                                   << rest << "  8  2  float  none" << rest;
+  std::ofstream(folder + "/2.txt") << "a crash\n";
+  std::vector<std::string> notes;
+  std::size_t lost = 0;
+  EXPECT_EQ(read_as_records(folder, notes, &lost).records.size(), 2U);
+  EXPECT_EQ(lost, 1U);
+  EXPECT_THAT(notes, testing::Contains(HasSubstr("left out: 1 rows without an operator")));
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace
