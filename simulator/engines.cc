@@ -1,7 +1,6 @@
 #include "simulator/engines.h"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
@@ -11,27 +10,6 @@
 #include "heuristics/predict.h"
 
 namespace collbench {
-namespace {
-
-constexpr std::array<std::string_view, 5> engine_names{"auto", "model", "quotient", "fluid",
-                                                       "simgrid"};
-constexpr std::array<std::string_view, 2> posting_names{"eager", "rendezvous"};
-
-}  // namespace
-
-std::string_view to_string(Engine engine) { return engine_names[static_cast<std::size_t>(engine)]; }
-
-Engine parse_engine(std::string_view name) {
-  return static_cast<Engine>(index_of("engine", name, engine_names));
-}
-
-std::string_view to_string(Posting posting) {
-  return posting_names[static_cast<std::size_t>(posting)];
-}
-
-Posting parse_posting(std::string_view name) {
-  return static_cast<Posting>(index_of("way of posting", name, posting_names));
-}
 
 void check(const Scenario& scenario) {
   check_placement(scenario.schedule, scenario.machine.topology, scenario.placement, scenario.count);

@@ -37,8 +37,9 @@ for name in "$@"; do [[ $name == -* ]] || echo "$name|installed|"; done >>"'"$la
 [[ $1 == --build ]] || exit 0
 echo "[1/2] compiling"
 mkdir -p "$2/cli"
-printf "#!/bin/bash\nprintf \"ran <%%s>\" \"\$@\"\nexit \${EXIT_WITH:-0}\n" >"$2/cli/collbench"
-chmod +x "$2/cli/collbench"'
+program=$2/cli/${*: -1}
+printf "#!/bin/bash\nprintf \"ran <%%s>\" \"\$@\"\nexit \${EXIT_WITH:-0}\n" >"$program"
+chmod +x "$program"'
     # A suite of four tests, a script that is skipped, and four others, of which one is a suite, too.
     make_stub ctest '
 failures=${CTEST_FAILURES:-0}
@@ -97,21 +98,49 @@ expect "a half-removed package counts as missing" has "$err" "cmake  "
 expect "packages that are there are not named" has_not "$err" "libfmt-dev"
 expect "packages of the tests are not installed" has_not "$(<"$lab/calls")" "libgtest-dev"
 expect "peers are not installed" has_not "$(<"$lab/calls")" "libgloo-dev"
-expect "only the command is built" has "$(<"$lab/calls")" "--target collbench"
+expect "what run needs is built" has "$(<"$lab/calls")" "--target collbench_first"
 expect "the log is kept" grep -q compiling "$tree/build/release/build.log"
 
 : >"$lab/calls"
-call "$tree/collbench" again
+call "$tree/collbench" --again
 expect "a warm run asks neither dpkg nor cmake" test ! -s "$lab/calls"
-expect "a warm run says nothing of its own" test "$out$err" = "ran <again>"
+expect "a warm run says nothing of its own" test "$out$err" = "ran <--again>"
 
-EXIT_WITH=3 call "$tree/collbench" again
+EXIT_WITH=3 call "$tree/collbench" --again
 expect "the exit code of the command passes" test "$code" = 3
 
 touch "$tree/core/units.h"
-call "$tree/collbench" again
+call "$tree/collbench" --again
 expect "a changed source is built" test "$(calls_of 'cmake --build')" = 1
 expect "a rebuild installs nothing" test "$(calls_of apt-get)" = 0
+
+begin "the whole command"
+call "$tree/collbench" --algo ring
+: >"$lab/calls"
+call "$tree/collbench" simulate "two words"
+expect "is built when another is asked for" has "$(<"$lab/calls")" "--target collbench"
+expect "and nothing less" has_not "$(<"$lab/calls")" "--target collbench_first"
+expect "runs" test "$code:$out" = "0:ran <simulate>ran <two words>"
+: >"$lab/calls"
+call "$tree/collbench" --algo ring
+expect "serves run, too" test "$(calls_of cmake):$out" = "0:ran <--algo>ran <ring>"
+for words in --help -qh --version -V "help run" doctor; do
+  new_machine
+  # shellcheck disable=SC2086
+  call "$tree/collbench" $words
+  expect "$words: is built at once" has_not "$(<"$lab/calls")" "collbench_first"
+done
+new_machine
+COLLBENCH_WORKERS=4 call "$tree/collbench" --algo ring
+expect "knows the settings of all commands" has_not "$(<"$lab/calls")" "collbench_first"
+new_machine
+_COLLBENCH_LAUNCHER="" call "$tree/collbench" --algo synth
+expect "is built for the program of run" has_not "$(<"$lab/calls")" "collbench_first"
+new_machine
+mkdir -p "$tree/build/release"
+echo "CMAKE_HOME_DIRECTORY:INTERNAL=$tree" >"$tree/build/release/CMakeCache.txt"
+call "$tree/collbench" --algo ring
+expect "is what a build without batches has" has_not "$(<"$lab/calls")" "collbench_first"
 
 begin "GPUs"
 export COLLBENCH_GPU_DEVICE="$lab/nvidiactl"
