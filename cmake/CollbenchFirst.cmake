@@ -15,10 +15,11 @@ set(COLLBENCH_FIRST_SOURCES
   ^simulator/names\\.cc$
   ^bench/measure/
   ^bench/records/
-  ^bench/reports/\(columns|contenders|csv|formats|gbench|json|junit|last_run|markdown|nccl|notes|openmetrics|standings|table|text|verdict_[a-z]+\)\\.cc$
+  ^bench/reports/
   ^bench/verdicts/\(compare|pair_cases|statistics_[a-z]+|verdict[a-z_]*\)\\.cc$
   ^cli/\(command|config_file|declare|help|option_words|output_file|remote|reporters|run|run_options|settings|terminal|version\)\\.cc$)
 set(COLLBENCH_NOT_FIRST
+  ^bench/reports/\(diagnosis|explain|gnuplot|html|plot|replay\)
   ^topologies/local_machine\\.cc$
   ^bench/measure/\(gpu_machine|sweep_file|task_pool\)\\.cc$)
 
