@@ -25,10 +25,10 @@ namespace collbench {
 namespace {
 
 /// ./collbench says in the environment where it is.
-constexpr const char* launcher_variable = "_COLLBENCH_LAUNCHER";
+constexpr const char* where_launcher_is = "_COLLBENCH_LAUNCHER";
 
 [[noreturn]] void ask_whole_command() {
-  const char* launcher = std::getenv(launcher_variable);
+  const char* launcher = std::getenv(where_launcher_is);
   if (launcher == nullptr || *launcher == 0) {
     throw Unavailable("this program is only the first part of collbench, which ./collbench builds");
   }
@@ -41,7 +41,7 @@ constexpr const char* launcher_variable = "_COLLBENCH_LAUNCHER";
   const std::string path = launcher;
   arguments.front() = const_cast<char*>(path.c_str());
   arguments.push_back(nullptr);
-  setenv(launcher_variable, "", 1);
+  setenv(where_launcher_is, "", 1);
   execv(path.c_str(), arguments.data());
   throw Unavailable("cannot run " + path);
 }
