@@ -61,18 +61,32 @@ def ip(*words, host=None):
     sh("ip", *(("-n", host) if host else ()), *words)
 
 
+class KernelCannot(Exception):
+    """The kernel has no such device or queue: a cluster cannot be made here."""
+
+
 class Cluster:
-    """Hosts h0, h1, .. and the switch; requires to be inside the namespaces of enter()."""
+    """Hosts h0, h1, .. and the switch; requires to be inside the namespaces of enter(). Raises
+    KernelCannot."""
 
     def __init__(self, hosts, rate=None, delay=None, mtu=1500, burst=None, queue="50ms", host_rates=None):
         self.hosts, self.rate, self.mtu = hosts, rate, mtu
         self.host_rates = host_rates or {}  # of hosts whose link has another rate
         self.burst, self.queue = burst, queue
         self.delay = delay
+        try:
+            self._make()
+        except subprocess.CalledProcessError as error:
+            # What ip and tc end with where the kernel refuses; words they do not know are 1 or 255.
+            if error.returncode != 2:
+                raise
+            raise KernelCannot(f"this kernel cannot do it: {' '.join(error.cmd)}") from error
+
+    def _make(self):
         ip("netns", "add", "switch")
         ip("link", "add", "bridge", "type", "bridge", "stp_state", "0", host="switch")
-        ip("link", "set", "bridge", "mtu", str(mtu), "up", host="switch")
-        for place in range(hosts):
+        ip("link", "set", "bridge", "mtu", str(self.mtu), "up", host="switch")
+        for place in range(self.hosts):
             self._add_host(place)
 
     def _add_host(self, place):
@@ -250,8 +264,8 @@ def main():
     try:
         cluster = Cluster(options.hosts, options.rate, options.delay, options.mtu, options.burst,
                           options.queue, options.host_rates)
-    except subprocess.CalledProcessError as error:
-        skip(f"this kernel cannot do it: {' '.join(error.cmd)}")
+    except KernelCannot as why:
+        skip(why)
     midway = None
     if options.cut:
         host, seconds = options.cut.split(":")

@@ -188,6 +188,7 @@ TEST_F(RemoteTest, ASignalEndsTheWaitForOthers) {
     for (int i = 0; i < 400 && folder_.read(log).find("waiting for") == std::string::npos; ++i) {
       std::this_thread::sleep_for(50ms);
     }
+    ASSERT_THAT(folder_.read(log), HasSubstr("waiting for"));
     const auto begin = std::chrono::steady_clock::now();
     waiting.signal(SIGTERM);
     EXPECT_EQ(waiting.wait(), 143) << folder_.read(log);

@@ -10,9 +10,11 @@ CHECK is one of
 Exit code 77: skipped, with the reason.
 """
 import os
+import re
 import subprocess
 import sys
 import tempfile
+import threading
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from certificates import make_authority, make_certificate, openssl_is_there  # noqa: E402
@@ -21,6 +23,8 @@ from free_ports import free_ports  # noqa: E402
 COLLBENCH, CHECK = sys.argv[1:]
 SCRATCH = tempfile.TemporaryDirectory()
 TOKEN = "d0c5a1f0c0ffee15900d70d4y0ubet77"
+MARK = "SECURITY_TEST=%d" % os.getpid()  # variable of what is started here, and of what that starts
+os.environ["SECURITY_TEST"] = str(os.getpid())
 
 
 def skip(why):
@@ -34,7 +38,8 @@ def need(condition, what):
 
 
 def start(rank, hosts, options, token):
-    kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
+    kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH", "SECURITY_TEST")
+            if name in os.environ}
     if token is not None:
         kept["COLLBENCH_JOB_TOKEN"] = token
     words = [COLLBENCH, "--hosts", ",".join(hosts), "--rank", str(rank), "--algo", "ring",
@@ -102,8 +107,69 @@ def check_token():
         need(reason in said and "--token-file" in said and "COLLBENCH_JOB_TOKEN" in said, said)
 
 
+class CommandLines:
+    """While it is entered: the command lines of what is started here, as anybody on the machine
+    sees them, and the values of the variables with tokens that it has."""
+
+    def __enter__(self):
+        self.lines, self.tokens, self.over = set(), set(), threading.Event()
+        self.thread = threading.Thread(target=self.look)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+
+    def look(self):
+        while not self.over.wait(0.005):
+            for name in filter(str.isdigit, os.listdir("/proc")):
+                try:
+                    with open("/proc/%s/cmdline" % name, "rb") as file:
+                        line = file.read().replace(b"\0", b" ").decode(errors="replace")
+                    with open("/proc/%s/environ" % name, "rb") as file:
+                        variables = file.read().decode(errors="replace").split("\0")
+                except OSError:  # it has ended, or is another user's
+                    continue
+                if MARK not in variables:
+                    continue
+                self.lines.add(line)
+                self.tokens |= {value for key, _, value in (one.partition("=") for one in variables)
+                                if re.fullmatch("COLLBENCH_[A-Z]*_TOKEN", key) and value}
+
+    def check(self, what, words, secrets):
+        """Of the processes whose command lines have these words."""
+        need(any(words in line for line in self.lines), "no process of %s was seen" % what)
+        for secret in self.tokens | set(secrets):
+            need(not any(secret in line for line in self.lines),
+                 "a secret on a command line of %s: %s" % (what, self.lines))
+
+
+def check_started():
+    """Workers that a run starts itself, and those behind ssh."""
+    run = ["--algo", "ring", "-b", "1K", "-e", "1K", "-n", "300"]
+    with CommandLines() as seen:
+        done = subprocess.run([COLLBENCH, "-W", "2", "--isolate", *run], capture_output=True,
+                              text=True)
+    need(done.returncode == 0, done)
+    seen.check("isolated workers", "worker", [])
+    need(seen.tokens, "no worker has a token")
+    ssh = os.path.join(SCRATCH.name, "ssh")
+    with open(ssh, "w") as file:
+        file.write('#!/bin/sh\nexec sh -c "$2"\n')
+    os.chmod(ssh, 0o755)
+    port = free_ports(2)[0]
+    with CommandLines() as seen:
+        done = subprocess.run([COLLBENCH, "launch", "--ssh", ssh, "--port", str(port), "--hosts",
+                               "127.0.0.1,127.0.0.2", "--", "run", *run], capture_output=True,
+                              text=True, env={**os.environ, "COLLBENCH_JOB_TOKEN": TOKEN})
+    need(done.returncode == 0, done)
+    seen.check("launch", "--rank", [TOKEN])
+
+
 def check_secrets():
     make_certificates()
+    check_started()
     with open(os.path.join(SCRATCH.name, "token"), "w") as file:
         file.write(TOKEN + "\n")
     outputs = ["json", "csv", "markdown"]
@@ -112,10 +178,12 @@ def check_secrets():
         options += ["--" + output, "out." + output]
     for source in (["--token-file", "token"], []):
         both = [[*options, *source], [*tls_options("good"), "-v", *source]]
-        codes, said = run_two(both, tokens=(None, None) if source else (TOKEN, TOKEN))
+        with CommandLines() as seen:
+            codes, said = run_two(both, tokens=(None, None) if source else (TOKEN, TOKEN))
         need(codes == [0, 0], (codes, said))
         with open(os.path.join(SCRATCH.name, "good.key")) as file:
             secrets = [TOKEN, file.read().splitlines()[1]]
+        seen.check("a run", "--tls-key", secrets)
         texts = {"what rank %d says" % rank: text for rank, text in enumerate(said)}
         for output in outputs:
             with open(os.path.join(SCRATCH.name, "out." + output), errors="replace") as file:
