@@ -99,6 +99,12 @@ const ChangePoint* change_at(const StoredSeries& series, std::size_t place) {
   return nullptr;
 }
 
+/// "+15.2 %", and where the machine is another, too, that it is.
+std::string level_change_text(const StoredSeries& series, const ChangePoint& change) {
+  const std::string cpus = other_cpus(series, change);
+  return percent_text(change.after / change.before) + (cpus.empty() ? "" : " (" + cpus + ")");
+}
+
 int show_case(const Settings& settings) {
   const StoredSeries series = History(settings.text("db"), History::Use::read)
                                   .series(settings.text("CASE"), rule_of(settings));
@@ -106,8 +112,7 @@ int show_case(const Settings& settings) {
   for (std::size_t i = 0; i < series.points.size(); ++i) {
     const StoredPoint& point = series.points[i];
     if (const ChangePoint* change = change_at(series, i)) {
-      std::cout << fmt::format("      {:-^60}\n",
-                               " " + percent_text(change->after / change->before) + " ");
+      std::cout << fmt::format("      {:-^60}\n", " " + level_change_text(series, *change) + " ");
     }
     std::cout << fmt::format("{:>4}  {:<20}  {:<14}  {}\n", point.job.id, point.job.when,
                              point.job.revision, value_text(point));
@@ -126,8 +131,7 @@ int show_changes(const Settings& settings) {
     for (const ChangePoint& change : series.changes) {
       const HistoryJob& job = series.points[change.at].job;
       std::cout << fmt::format("{}  {}  since {} (job {})  {}\n", job.when,
-                               percent_text(change.after / change.before), job.revision, job.id,
-                               name);
+                               level_change_text(series, change), job.revision, job.id, name);
       ++found;
     }
   }

@@ -28,7 +28,43 @@ void add_differing(std::span<const JsonField<Owner>> fields,
   }
 }
 
+/// Appends what an owner has in fields that its name does not say and whose value is not as usual.
+/// `owner_of(point)` is that of a case.
+template <class Owner, class OwnerOf>
+void add_unsaid(std::span<const JsonField<Owner>> fields, OwnerOf owner_of, const Case& point,
+                std::string& text) {
+  const std::string name = case_name(point);
+  const Case usual;
+  for (const JsonField<Owner>& field : fields) {
+    Case changed = point;
+    std::visit([&](auto member) { owner_of(changed).*member = owner_of(usual).*member; },
+               field.member);
+    const std::string value = field_text(field, owner_of(point));
+    if (value == field_text(field, owner_of(usual)) || case_name(changed) != name) continue;
+    text += fmt::format("/{}:{}", field.key, value.empty() ? "none" : value);
+  }
+}
+
 }  // namespace
+
+std::string whole_name(const Case& point) {
+  std::string text = case_name(point);
+  Case asked = point;
+  asked.calls = 1;
+  if (asked.transport == "raw") asked.transport.clear();  // which the name has as usual
+  // Simulated ones and those of other benchmarks' tables are always of one kind.
+  if (!asked.simulated.topology.empty() || !asked.statistic.empty()) asked.buffers = Case{}.buffers;
+  if (asked.backend.empty()) {  // the name is all of another program's case
+    asked = Case{};
+    asked.algorithm = point.algorithm;
+    asked.statistic = point.statistic;
+  }
+  add_unsaid(
+      case_fields(), [](auto& owner) -> auto& { return owner; }, asked, text);
+  add_unsaid(
+      simulated_fields(), [](auto& owner) -> auto& { return owner.simulated; }, asked, text);
+  return text;
+}
 
 CaseNames::CaseNames(const std::vector<Case>& cases) {
   std::map<std::string, std::map<std::string, const Case*>> named;  // by name, then by to_json()

@@ -183,7 +183,9 @@ Json history_value(const StoredSeries& series) {
   }
   Json changes = Json::array();
   for (const ChangePoint& change : series.changes) {
-    changes.push_back({change.at, percent_text(change.after / change.before)});
+    const bool moved = !other_cpus(series, change).empty();
+    changes.push_back(
+        {change.at, percent_text(change.after / change.before) + (moved ? ", another CPU" : "")});
   }
   return {{"name", series.name}, {"points", std::move(points)}, {"changes", std::move(changes)}};
 }

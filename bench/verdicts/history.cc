@@ -4,12 +4,15 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <SQLiteCpp/VariadicBind.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include "bench/records/case_names.h"
+#include "bench/verdicts/compare.h"
 #include "core/crc32c.h"
 #include "core/error.h"
 #include "core/file_error.h"
@@ -111,7 +114,35 @@ StoredPoint figures_of(SQLite::Statement& row, int column) {
   return point;
 }
 
+/// The CPUs of points first to last, the latter excluded: what follows the host in `machine`.
+std::set<std::string> cpus_of(const StoredSeries& series, std::size_t first, std::size_t last) {
+  std::set<std::string> cpus;
+  for (std::size_t i = first; i < last; ++i) {
+    const std::string& machine = series.points[i].job.machine;
+    const std::size_t comma = machine.find(", ");
+    cpus.insert(comma == machine.npos ? machine : machine.substr(comma + 2));
+  }
+  return cpus;
+}
+
 }  // namespace
+
+std::string other_cpus(const StoredSeries& series, const ChangePoint& change) {
+  if (series.points.at(change.at).exact) return "";
+  std::size_t first = 0;
+  std::size_t last = series.points.size();
+  for (const ChangePoint& other : series.changes) {
+    if (other.at < change.at) first = std::max(first, other.at);
+    if (other.at > change.at) last = std::min(last, other.at);
+  }
+  const std::set<std::string> before = cpus_of(series, first, change.at);
+  const std::set<std::string> after = cpus_of(series, change.at, last);
+  for (const std::string& cpu : before) {
+    if (after.contains(cpu)) return "";
+  }
+  return fmt::format("on '{}', before it on '{}'", fmt::join(after, "', '"),
+                     fmt::join(before, "', '"));
+}
 
 std::int64_t History::checksum_of(const HistoryJob& job, const NamedPoints& points) {
   std::string text =
@@ -196,7 +227,7 @@ void History::refuse_known(const HistoryJob& job, const NamedPoints& points) con
 HistoryJob History::add(const Comparison& comparison, const std::string& when) {
   NamedPoints points;
   for (const Verdict& verdict : comparison.verdicts) {
-    if (const auto point = point_of(verdict)) points[verdict.name] = *point;
+    if (const auto point = point_of(verdict)) points[whole_name(verdict.point)] = *point;
   }
   require(!points.empty(), "no case was measured on both sides: nothing to add to a history");
   HistoryJob job;
@@ -279,7 +310,8 @@ StoredSeries History::series(const std::string& name, const ChangeRule& rule) co
     return series;
   }
   for (std::size_t i = 1; i < values.size(); ++i) {
-    if (values[i] != values[i - 1]) series.changes.push_back({i, values[i - 1], values[i], 0});
+    if (exact_figures_differ(values[i], values[i - 1]))
+      series.changes.push_back({i, values[i - 1], values[i], 0});
   }
   return series;
 }

@@ -43,10 +43,15 @@ struct StoredPoint {
 
 /// The points of one case in the order of time, and where its level moved.
 struct StoredSeries {
-  std::string name;  // case_name()
+  std::string name;  // whole_name(): another setting is another series
   std::vector<StoredPoint> points;
   std::vector<ChangePoint> changes;  // `at` counts points
 };
+
+/// Where no CPU that showed the level before a change is among those after it, which CPUs: "on 'B',
+/// before it on 'A'". Then the ratio may have moved with the machine. Empty otherwise, and for
+/// exact cases, which are equal on all.
+std::string other_cpus(const StoredSeries& series, const ChangePoint& change);
 
 /// Thread safety: belongs to one thread; several processes may share a file.
 class History {

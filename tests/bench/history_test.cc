@@ -36,16 +36,16 @@ class HistoryTest : public testing::Test {
     comparison.base = {{"git_revision", "pinned"}};
     comparison.head = {{"git_revision", revision}, {"host", "h"}, {"cpu", "c"}};
     Verdict timed;
-    timed.name = "ring";
+    timed.point.algorithm = "ring";
     timed.base = timed.head = Arm{};
     timed.ratio = RatioEstimate{ratio, ratio * 0.99, ratio * 1.01, 1, 1, 10, 10};
     Verdict exact;
-    exact.name = "simulated";
+    exact.point.algorithm = "simulated";
     exact.exact = true;
     exact.base = exact.head = Arm{};
     exact.head->typical_ns = exact_ns;
     Verdict gone;
-    gone.name = "gone";
+    gone.point.algorithm = "gone";
     gone.outcome = VerdictOutcome::missing;
     comparison.verdicts = {timed, exact, gone};
     return comparison;
@@ -86,6 +86,62 @@ TEST_F(HistoryTest, AStepOfTimedCasesAndAnyStepOfExactOnesIsAChange) {
   const auto exact = history.series("simulated", {});
   ASSERT_EQ(exact.changes.size(), 1u);
   EXPECT_EQ(exact.changes[0].at, 5u);
+}
+
+TEST_F(HistoryTest, AnotherSettingOfACaseIsAnotherSeries) {
+  History history(path_, History::Use::change_or_make);
+  for (int i = 1; i <= 20; ++i) {
+    Comparison each = job("r" + std::to_string(i), 1.0 + 0.004 * ((i * 7) % 5 - 2));
+    Case& point = each.verdicts[0].point;
+    point.backend = "shm";
+    if (i > 10) point.buffers = Buffers::cold;
+    if (i > 10) each.verdicts[0].ratio->ratio += 0.2;
+    Case& simulated = each.verdicts[1].point;
+    simulated.algorithm = "ring";
+    simulated.backend = "sim";
+    simulated.simulated.topology = "star:4";
+    if (i > 10) simulated.simulated.engine = "fluid";
+    if (i > 10) each.verdicts[1].head->typical_ns *= 1 + 1e-13;  // sums in another order
+    history.add(each, day(i));
+  }
+  EXPECT_THAT(history.cases(), ElementsAre("ring/shm/workers:2/0/f32/sum",
+                                           "ring/shm/workers:2/0/f32/sum/buffers:cold",
+                                           "ring/sim/workers:2/0/f32/sum/on:star:4",
+                                           "ring/sim/workers:2/0/f32/sum/on:star:4/engine:fluid"));
+  for (const std::string& name : history.cases()) {
+    const StoredSeries series = history.series(name, {});
+    EXPECT_EQ(series.points.size(), 10u) << name;
+    EXPECT_THAT(series.changes, testing::IsEmpty()) << name;
+  }
+}
+
+TEST_F(HistoryTest, ExactTimesThatDifferBySumsInAnotherOrderAreNoChange) {
+  History history(path_, History::Use::change_or_make);
+  history.add(job("a", 1, 500), day(1));
+  history.add(job("b", 1.01, 500 * (1 + 1e-14)), day(2));
+  EXPECT_THAT(history.series("simulated", {}).changes, testing::IsEmpty());
+}
+
+TEST_F(HistoryTest, AChangeTellsIfTheMachineIsAnotherToo) {
+  const auto told = [&](auto cpu_of_day) {
+    std::remove(path_.c_str());
+    History history(path_, History::Use::change_or_make);
+    for (int i = 1; i <= 20; ++i) {
+      Comparison each = job("r" + std::to_string(i),
+                            (i <= 10 ? 1.0 : 1.2) + 0.004 * ((i * 7) % 5 - 2), i <= 10 ? 5 : 6);
+      each.head["host"] = "runner-" + std::to_string(i);
+      each.head["cpu"] = cpu_of_day(i);
+      history.add(each, day(i));
+    }
+    const StoredSeries exact = history.series("simulated", {});
+    EXPECT_EQ(other_cpus(exact, exact.changes.at(0)), "");
+    const StoredSeries timed = history.series("ring", {});
+    return other_cpus(timed, timed.changes.at(0));
+  };
+  EXPECT_EQ(told([](int) { return "EPYC"; }), "");
+  EXPECT_EQ(told([](int i) { return i % 3 == 0 ? "Xeon" : "EPYC"; }), "");
+  EXPECT_EQ(told([](int i) { return i <= 10 ? (i == 2 ? "Xeon" : "EPYC") : "Graviton, 64"; }),
+            "on 'Graviton, 64', before it on 'EPYC', 'Xeon'");
 }
 
 TEST_F(HistoryTest, PruningKeepsTheLatestJobs) {

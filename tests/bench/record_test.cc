@@ -1,9 +1,11 @@
 #include "bench/records/record.h"
 
+#include <cmath>
 #include <numeric>
 
 #include <gtest/gtest.h>
 
+#include "bench/records/case_names.h"
 #include "core/error.h"
 
 namespace collbench {
@@ -58,6 +60,34 @@ TEST(BandwidthTest, FollowsNcclTestsFormulas) {
   EXPECT_DOUBLE_EQ(algorithm_bandwidth(record, time).bytes_per_second, 1e9);
   EXPECT_DOUBLE_EQ(bus_bandwidth(record, time).bytes_per_second, 1.75e9);
   EXPECT_THROW(algorithm_bandwidth(record, Seconds{0}), InvalidArgument);
+}
+
+TEST(CaseNamesTest, AWholeNameSaysAllThatIsNotAsUsual) {
+  Case point;
+  point.algorithm = "ring";
+  point.backend = "grpc";
+  point.transport = "raw";
+  EXPECT_EQ(whole_name(point), "ring/grpc/workers:2/0/f32/sum");
+  point.transport = "tcp";
+  point.in_place = false;
+  EXPECT_EQ(whole_name(point), "ring/grpc.tcp/workers:2/0/f32/sum/out-of-place");
+  point.devices = "gpu:0,gpu:1";
+  point.calls = 7;
+  point.buffers = Buffers::hot;
+  EXPECT_EQ(whole_name(point),
+            "ring/grpc.tcp/workers:2/0/f32/sum/out-of-place/buffers:hot/devices:gpu:0,gpu:1");
+  point.simulated.topology = "star:2";
+  point.simulated.seed = 3;
+  EXPECT_TRUE(whole_name(point).ends_with("/on:star:2/devices:gpu:0,gpu:1/seed:3"));
+  point.simulated.jitter = Seconds{1e-6};
+  EXPECT_TRUE(whole_name(point).ends_with("/jitter:1 us:3/devices:gpu:0,gpu:1"))
+      << whole_name(point);
+  Case other;  // of another program
+  other.algorithm = "BM_sort/8";
+  other.workers = 1;
+  EXPECT_EQ(whole_name(other), "BM_sort/8");
+  other.statistic = "median";
+  EXPECT_EQ(whole_name(other), "BM_sort/8/statistic:median");
 }
 
 TEST(BuffersTest, NamesReadBackAndUnknownOnesGetASuggestion) {
