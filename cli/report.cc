@@ -272,17 +272,24 @@ void annotate(const ReportInputs& inputs) {
 /// Draws the records with gnuplot, for `option`; "-" is a picture of characters on standard output,
 /// and a name that ends in ".gp" is gnuplot's input. Throws Unavailable if gnuplot is not
 /// installed.
-void write_plot(const char* option, const std::string& path, const std::vector<Record>& records) {
-  const auto draw = std::string_view(option) == "plot" ? write_gnuplot : write_winner_map;
+void write_plot(const char* option, const std::string& path, const ReportInputs& inputs) {
+  const auto draw = [&](std::ostream& out, const std::string& picture) {
+    if (std::string_view(option) == "plot") {
+      write_gnuplot(out, inputs.records(), picture);
+    } else {
+      write_winner_map(out, inputs.records(), picture, !machines_differ(inputs).empty());
+    }
+  };
   if (path.ends_with(".gp")) {
     const std::string picture = path.substr(0, path.size() - 3) + ".svg";
-    write_output(path, [&](std::ostream& out) { draw(out, records, picture); });
+    write_output(path, [&](std::ostream& out) { draw(out, picture); });
     return;
   }
   std::ostringstream script;
-  draw(script, records, path);
+  draw(script, path);
   const std::string instead = fmt::format("--{} FILE.gp writes what it would read", option);
-  std::cout << run_external({"gnuplot", "gnuplot-nox", instead}, script.str());
+  const std::string picture = run_external({"gnuplot", "gnuplot-nox", instead}, script.str());
+  write_output("-", [&](std::ostream& out) { out << picture; });
 }
 
 /// The repository that revisions are of: as given, else as GitHub's or GitLab's CI says it.
@@ -341,7 +348,7 @@ int report_command(const Settings& settings) {
   if (settings.given("history")) inputs.history = read_history(settings.text("history"));
   write_reports(outputs, inputs);
   for (const char* option : pictures) {
-    if (settings.given(option)) write_plot(option, settings.text(option), inputs.records());
+    if (settings.given(option)) write_plot(option, settings.text(option), inputs);
   }
   if (!settings.flag("quiet")) {
     warn_of_tables(inputs);

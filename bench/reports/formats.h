@@ -76,10 +76,11 @@ std::unique_ptr<Reporter> explaining_reporter(std::ostream& out);
 void write_gnuplot(std::ostream& out, const std::vector<Record>& records, const std::string& path);
 
 /// The same for a map of the fastest contender over sizes and workers, of the setting that has most
-/// cells; `auto` is left out where two others compete. Throws InvalidArgument for another ending
-/// and if no two contenders have figures in the same case.
+/// cells; `auto` is left out where two others compete. Cells of measured times are pale and "not
+/// comparable" if machines differ. Throws InvalidArgument for another ending and if no two
+/// contenders have figures in the same case.
 void write_winner_map(std::ostream& out, const std::vector<Record>& records,
-                      const std::string& path);
+                      const std::string& path, bool machines_differ);
 
 /// The names of all formats, and of those that show records one by one: what `run --format` takes.
 std::vector<std::string> report_format_names();

@@ -21,7 +21,15 @@ struct WinnerCell {
   int workers = 0;
   std::int64_t bytes = 0;
   Contest contest;
+  std::string open;  // why none is known to be the fastest; empty if one is
 };
+
+/// Simulated times are exact, and equal on every machine.
+std::string why_open(const Contest& contest, bool machines_differ) {
+  if (!contest[0].point.simulated.topology.empty()) return "";
+  if (machines_differ) return "not comparable";
+  return overlap(contest[0], contest[1]) ? "tie" : "";
+}
 
 /// A contest without `auto` where two others compete: what it chose is one of those.
 Contest without_auto(const Contest& contest) {
@@ -45,12 +53,14 @@ std::string map_key(Case point) {
 }
 
 /// The cells of the setting (workers aside) that has most of them.
-std::vector<WinnerCell> richest_map(const Standings& standings) {
+std::vector<WinnerCell> richest_map(const Standings& standings, bool machines_differ) {
   std::map<std::string, std::vector<WinnerCell>> maps;
   for (const auto& [setting, sizes] : standings.contests()) {
     for (const auto& [bytes, contest] : sizes) {
       const Case& point = contest.front().point;
-      maps[map_key(point)].push_back({point.workers, bytes, without_auto(contest)});
+      const Contest rivals = without_auto(contest);
+      maps[map_key(point)].push_back(
+          {point.workers, bytes, rivals, why_open(rivals, machines_differ)});
     }
   }
   const auto richest =
@@ -65,17 +75,15 @@ std::size_t place_in(const std::set<Value>& values, Value value) {
 
 void write_cell(std::ostream& out, std::size_t x, std::size_t y, const WinnerCell& cell,
                 const std::string& name, std::string_view colour, std::string_view font) {
-  const bool tie =
-      overlap(cell.contest[0], cell.contest[1]) && cell.contest[0].point.simulated.topology.empty();
   const double behind = cell.contest[1].median_ns / cell.contest[0].median_ns;
-  const std::string margin = tie           ? "tie"
-                             : behind >= 2 ? fmt::format("{:.1f}x", behind)
-                                           : fmt::format("+{:.0f} %", 100 * (behind - 1));
+  const std::string margin = !cell.open.empty() ? cell.open
+                             : behind >= 2      ? fmt::format("{:.1f}x", behind)
+                                                : fmt::format("+{:.0f} %", 100 * (behind - 1));
   const auto left = static_cast<double>(x);
   const auto low = static_cast<double>(y);
   out << fmt::format(
       "set object rectangle from {},{} to {},{} fc rgb '{}' fs solid {} border rgb '#ffffff'\n",
-      left - 0.48, low - 0.48, left + 0.48, low + 0.48, colour, tie ? 0.3 : 0.75);
+      left - 0.48, low - 0.48, left + 0.48, low + 0.48, colour, cell.open.empty() ? 0.75 : 0.3);
   // The back end has a line of its own, so that names stay within their cells.
   const std::size_t at = name.find('@');
   const std::string lines[] = {name.substr(0, at), at == std::string::npos ? "" : name.substr(at),
@@ -104,14 +112,14 @@ void write_tics(std::ostream& out, char axis, const std::set<Value>& values, Tex
 }  // namespace
 
 void write_winner_map(std::ostream& out, const std::vector<Record>& records,
-                      const std::string& path) {
+                      const std::string& path, bool machines_differ) {
   Standings standings;
   std::vector<Case> cases;
   for (const Record& record : records) {
     standings.add(record, figures(record));
     cases.push_back(record.point);
   }
-  const std::vector<WinnerCell> cells = richest_map(standings);
+  const std::vector<WinnerCell> cells = richest_map(standings, machines_differ);
   require(!cells.empty(), "no map of winners: no two contenders have figures in the same case");
   const std::map<std::string, std::size_t> places = algorithm_places(cases);
   std::set<std::int64_t> sizes;

@@ -45,9 +45,10 @@ std::string look(const std::string& script, const std::string& title) {
 
 std::string colour(const std::string& look) { return look.substr(0, look.find(' ')); }
 
-std::string winners(const std::vector<Record>& records, const std::string& path = "out.svg") {
+std::string winners(const std::vector<Record>& records, const std::string& path = "out.svg",
+                    bool machines_differ = false) {
   std::ostringstream out;
-  write_winner_map(out, records, path);
+  write_winner_map(out, records, path, machines_differ);
   return out.str();
 }
 
@@ -78,6 +79,16 @@ TEST(WinnerMapTest, EqualTimesAreATieAndOneContenderIsNoMap) {
       winners({scripted_record("ring", 2, {1024}, 1000), scripted_record("tree", 2, {1024}, 900)},
               "out.gif"),
       InvalidArgument);
+}
+
+TEST(WinnerMapTest, OfDifferentMachinesNoneLeadsButInSimulation) {
+  std::vector<Record> records = {scripted_record("ring", 2, {1024}, 1000),
+                                 scripted_record("tree", 2, {1024}, 1500)};
+  EXPECT_THAT(winners(records, "out.svg", true),
+              AllOf(HasSubstr("fs solid 0.3"), HasSubstr("set label 'not comparable' at 0,-0.22"),
+                    Not(HasSubstr("+50 %"))));
+  for (Record& record : records) record.point.simulated.topology = "star:2";
+  EXPECT_THAT(winners(records, "out.svg", true), HasSubstr("set label '+50 %' at 0,-0.22"));
 }
 
 TEST(PlotTest, BackEndsShareAPlotAndAnAlgorithmHasOneColour) {

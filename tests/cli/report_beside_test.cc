@@ -63,6 +63,9 @@ TEST_F(ReportBesideTest, NoneIsCalledTheFastestOfDifferentMachines) {
                                         "host: '"),
                               Not(HasSubstr("times faster"))));
   EXPECT_THAT(both.err, HasSubstr("note: records of different machines: host: '"));
+  ASSERT_EQ(invoke(folder_, {"report", "real.json", "elsewhere.json", "--winners", "map.gp"}).code,
+            0);
+  EXPECT_THAT(invoke_program(folder_, "cat", {"map.gp"}).out, HasSubstr("'not comparable'"));
   EXPECT_THAT(invoke(folder_, {"report", "real.json", "real.json"}).err, Not(HasSubstr("note")));
 }
 
