@@ -205,8 +205,10 @@ int sweep(const Settings& settings) {
   for (const auto& [format, file] : outputs.files) require_writable(file);
   const Shard shard = parse_shard(settings.text("shard"));
   const std::string path = shard_path(settings.text("output"), shard);
-  const std::vector<Case> cases = cases_of_shard(possible_cases(settings), shard);
-  const Environment environment = environment_of(settings, cases);
+  const std::vector<Case> all = possible_cases(settings);
+  const std::vector<Case> cases = cases_of_shard(all, shard);
+  Environment environment = environment_of(settings, cases);
+  if (shard.count > 1) environment[part_key(shard, all)] = std::to_string(shard.index);
   SweepFile file(path, environment, settings.flag("fresh"));
   for (const std::string& name : file.changed_machines()) {
     std::cerr << fmt::format(
@@ -255,7 +257,9 @@ constexpr OptionRow merge_rows[] = {
 
 int merge(const Settings& settings) {
   const std::vector<std::string>& files = settings.words("FILE");
-  const RecordFile merged = merge_records(files);
+  std::vector<std::string> notes;
+  const RecordFile merged = merge_records(files, notes);
+  for (const std::string& note : notes) std::cerr << "collbench: warning: " << note << '\n';
   write_records(settings.text("output"), merged);
   std::cerr << fmt::format("collbench: {} of {} in '{}'\n",
                            counted(std::ssize(merged.records), "record"),

@@ -8,12 +8,14 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string_view>
 #include <thread>
 #include <tuple>
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,6 +26,7 @@
 #include "core/error.h"
 #include "core/file_error.h"
 #include "core/parse.h"
+#include "core/plain_text.h"
 #include "heuristics/calibration/fitted_machine.h"
 #include "topologies/draw/draw.h"
 #include "topologies/specification.h"
@@ -129,6 +132,49 @@ void order_simulated(std::vector<Record>& records) {
   });
 }
 
+/// A file that is named twice has no more records.
+std::vector<std::string> each_once(const std::vector<std::string>& paths,
+                                   std::vector<std::string>& notes) {
+  std::vector<std::string> once;
+  std::set<std::filesystem::path> known;
+  for (const std::string& path : paths) {
+    std::error_code unseen;
+    const auto real = std::filesystem::weakly_canonical(path, unseen);
+    if (std::filesystem::is_regular_file(path, unseen) && !known.insert(real).second) {
+      notes.push_back(fmt::format("'{}' is given twice: read once", path));
+    } else {
+      once.push_back(path);
+    }
+  }
+  return once;
+}
+
+constexpr std::string_view sweep_key_begin = "sweep ";
+constexpr int most_parts_named = 10'000;
+constexpr std::string_view parts_in_key = ", parts of ";
+
+/// Says which parts are not there of the sweeps of which the environment names some. Those that are
+/// whole are named no longer.
+void note_missing_parts(Environment& environment, std::vector<std::string>& notes) {
+  std::erase_if(environment, [&](const auto& entry) {
+    const std::string_view key = entry.first;
+    const std::size_t of = key.find(parts_in_key);
+    if (!key.starts_with(sweep_key_begin) || of == key.npos) return false;
+    const int count = small_integer_in(key.substr(of + parts_in_key.size())).value_or(0);
+    if (count > most_parts_named) return false;
+    const std::string there = "; " + entry.second + "; ";  // as add_environment() joins them
+    std::vector<int> missing;
+    for (int part = 0; part < count; ++part) {
+      if (there.find(fmt::format("; {}; ", part)) == there.npos) missing.push_back(part);
+    }
+    if (missing.empty()) return true;
+    notes.push_back(
+        fmt::format("part {} of a sweep in {} is not among the files: cases are missing",
+                    fmt::join(missing, ", "), count));
+    return false;
+  });
+}
+
 }  // namespace
 
 std::string machine_key(const std::string& name) { return machine_prefix + name; }
@@ -222,10 +268,18 @@ std::string shard_path(const std::string& path, const Shard& shard) {
          fmt::format(".{}-of-{}{}", shard.index, shard.count, extension);
 }
 
-RecordFile merge_records(const std::vector<std::string>& paths) {
+std::string part_key(const Shard& shard, const std::vector<Case>& all) {
+  std::string text;
+  for (const Case& point : all) text += to_json(point) + '\n';
+  return fmt::format("{}{:08x}{}{}", sweep_key_begin, crc32c(text), parts_in_key, shard.count);
+}
+
+RecordFile merge_records(const std::vector<std::string>& paths, std::vector<std::string>& notes) {
   RecordFile merged;
   std::map<std::string, std::pair<std::size_t, std::string>> seen;  // case: its place and file
-  for (const std::string& path : paths) {
+  std::set<std::string> measured;
+  std::int64_t again = 0;
+  for (const std::string& path : each_once(paths, notes)) {
     RecordFile file = read_records(path);
     require_same_machines(file.environment, merged.environment, path);
     add_environment(file.environment, merged.environment);
@@ -242,10 +296,18 @@ RecordFile merge_records(const std::vector<std::string>& paths) {
                               record.measurement.exact->time.count(), path));
           continue;
         }
+      } else if (!record.started.empty() && !measured.insert(to_json(record)).second) {
+        ++again;
+        continue;
       }
       merged.records.push_back(std::move(record));
     }
   }
+  if (again > 0) {
+    notes.push_back(fmt::format("{} came twice, equal to the last sample: each is kept once",
+                                counted(again, "measured record")));
+  }
+  note_missing_parts(merged.environment, notes);
   order_simulated(merged.records);
   return merged;
 }

@@ -59,10 +59,16 @@ Shard parse_shard(const std::string& text);
 /// "out.jsonl" as "out.3-of-8.jsonl"; the path itself if the sweep is whole.
 std::string shard_path(const std::string& path, const Shard& shard);
 
-/// Joins record files: equal cases with equal exact figures become one record; environments that
-/// differ keep every value. If all are simulated, they come in an order that does not depend on the
+/// Where the environment of a part of a sweep of all these cases holds its number:
+/// "sweep 1f2e3d4c, parts of 4". The checksum is that of the cases.
+std::string part_key(const Shard& shard, const std::vector<Case>& all);
+
+/// Joins record files: equal cases with equal exact figures become one record, and so do equal
+/// measured records that say when they were made: they are one and the same; environments that
+/// differ keep every value. `notes` says which records and files came twice, and which parts of a
+/// sweep are not there. If all are simulated, they come in an order that does not depend on the
 /// parts: by ranks, machine and size. Throws InvalidArgument, naming case and files, if exact
 /// figures differ, or if a name means different machines.
-RecordFile merge_records(const std::vector<std::string>& paths);
+RecordFile merge_records(const std::vector<std::string>& paths, std::vector<std::string>& notes);
 
 }  // namespace collbench

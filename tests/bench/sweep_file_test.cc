@@ -29,6 +29,7 @@ class SweepFileTest : public testing::Test {
   ~SweepFileTest() override { std::filesystem::remove_all(folder_); }
 
   std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  const std::string& folder() const { return folder_; }
 
   static Record record(int workers, double seconds) {
     Record record;
@@ -42,6 +43,8 @@ class SweepFileTest : public testing::Test {
     record.measurement.latency_ns = {1};
     return record;
   }
+
+  std::vector<std::string> notes_;
 
  private:
   std::string folder_;
@@ -84,7 +87,7 @@ TEST_F(SweepFileTest, TimesOfAMachineThatHasChangedAreNotTakenUp) {
   EXPECT_EQ(read_records(path("m")).environment.at(machine_key("other")), "5");
   EXPECT_THAT(
       [&] {
-        merge_records({path("old"), path("m")});
+        merge_records({path("old"), path("m")}, notes_);
       },
       ThrowsMessage<InvalidArgument>(HasSubstr("is another than that of the files before it")));
 }
@@ -115,15 +118,56 @@ TEST_F(SweepFileTest, MergeJoinsPartsAndRefusesDifferentTimes) {
   SweepFile b(path("b"), {{"host", "b"}}, false);
   b.append(record(2, 1e-6));
   b.append(record(4, 2e-6));
-  const RecordFile merged = merge_records({path("a"), path("b")});
+  const RecordFile merged = merge_records({path("a"), path("b")}, notes_);
   EXPECT_EQ(merged.records.size(), 2U);
   EXPECT_EQ(merged.environment.at("host"), "a; b");
   SweepFile(path("c"), {}, false).append(record(2, 3e-6));
   EXPECT_THAT(
       [&] {
-        merge_records({path("a"), path("c")});
+        merge_records({path("a"), path("c")}, notes_);
       },
       ThrowsMessage<InvalidArgument>(HasSubstr("must be equal")));
+}
+
+TEST_F(SweepFileTest, MergeTakesWhatIsOneRecordOnce) {
+  RecordFile run;
+  for (const char* started : {"2026-11-20T00:00:00Z", "2026-11-20T00:00:01Z", ""}) {
+    Record measured = record(2, 0);
+    measured.point.simulated = {};
+    measured.measurement.exact.reset();
+    measured.started = started;
+    run.records.push_back(measured);
+  }
+  write_records(path("a"), run);
+  std::filesystem::copy_file(path("a"), path("copy"));
+  EXPECT_EQ(merge_records({path("a"), folder() + "/./a"}, notes_).records.size(), 3U);
+  EXPECT_THAT(notes_, testing::ElementsAre(HasSubstr("/./a' is given twice: read once")));
+  notes_.clear();
+  // Another benchmark's table does not say when: equal figures may be of two runs.
+  EXPECT_EQ(merge_records({path("a"), path("copy")}, notes_).records.size(), 4U);
+  EXPECT_THAT(notes_, testing::ElementsAre(HasSubstr("2 measured records came twice")));
+}
+
+TEST_F(SweepFileTest, MergeSaysWhichPartsOfASweepAreMissing) {
+  const std::vector<Case> all = {record(2, 0).point, record(4, 0).point, record(8, 0).point};
+  const Shard shard{0, 12, "--shard"};
+  const std::string key = part_key(shard, all);
+  EXPECT_NE(key, part_key(shard, {all[0]}));
+  std::vector<std::string> parts;
+  for (int part = 0; part < 12; ++part) {
+    parts.push_back(path(std::to_string(part)));
+    SweepFile(parts.back(), {{key, std::to_string(part)}}, false).append(record(part + 2, 1e-6));
+  }
+  EXPECT_FALSE(merge_records(parts, notes_).environment.contains(key));
+  EXPECT_THAT(notes_, testing::IsEmpty());
+  const std::string eleventh = parts[11];
+  parts.erase(parts.begin() + 11);
+  parts.erase(parts.begin() + 1);
+  write_records(path("some"), merge_records(parts, notes_));
+  EXPECT_THAT(notes_, testing::ElementsAre(HasSubstr("part 1, 11 of a sweep in 12 is not among")));
+  notes_.clear();
+  merge_records({path("some"), eleventh}, notes_);
+  EXPECT_THAT(notes_, testing::ElementsAre(HasSubstr("part 1 of a sweep in 12 is not among")));
 }
 
 TEST_F(SweepFileTest, ShardsComeFromTheFlagOrTheLauncher) {

@@ -152,6 +152,10 @@ TEST_F(SweepTest, PartsJoinToTheWhole) {
                 .code,
             0);
   EXPECT_EQ(figures("joined.json"), figures("whole.json"));
+  const CommandOutcome some =
+      invoke(folder_, {"merge", "out.2-of-3.jsonl", "out.0-of-3.jsonl", "-o", "some.json"});
+  EXPECT_EQ(some.code, 0);
+  EXPECT_THAT(some.err, HasSubstr("warning: part 1 of a sweep in 3 is not among the files"));
 }
 
 TEST_F(SweepTest, PartsThatContradictEachOtherAreRefused) {
