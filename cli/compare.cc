@@ -4,10 +4,12 @@
 #include <iostream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "bench/foreign/foreign_tables.h"
 #include "cli/declare.h"
 #include "cli/gate_options.h"
+#include "core/error.h"
 
 namespace collbench {
 namespace {
@@ -33,6 +35,9 @@ int compare(const Settings& settings) {
   require_sound(head, head_file);
   Comparison comparison =
       compare_files(base, head, rule, settings.flag("allow-env-mismatch"), lost);
+  const std::vector<std::string> idle = idle_thresholds(comparison);
+  require(idle.empty() || compares_nothing(comparison),
+          fmt::format("--threshold-for: no case matches '{}'", fmt::join(idle, "' or '")));
   comparison.title = fmt::format("{} against {}", head_file, base_file);
   return show_comparison(std::move(comparison), settings);
 }

@@ -99,11 +99,25 @@ GateRule gate_rule_of(const Settings& settings) {
   return rule;
 }
 
+std::vector<std::string> idle_thresholds(const Comparison& comparison) {
+  std::vector<std::string> idle;
+  for (const CaseThreshold& one : comparison.rule.exceptions) {
+    const bool holds = std::ranges::any_of(comparison.verdicts, [&](const Verdict& verdict) {
+      return matches(one.terms, verdict.point);
+    });
+    if (!holds) idle.push_back(one.filter);
+  }
+  return idle;
+}
+
 int show_comparison(Comparison comparison, const Settings& settings) {
   if (settings.given("title")) comparison.title = settings.text("title");
   const bool is_empty = compares_nothing(comparison);
   if (is_empty) {
     comparison.warnings.emplace_back("no case was measured on both sides: nothing was compared");
+  }
+  for (const std::string& filter : idle_thresholds(comparison)) {
+    comparison.warnings.push_back(fmt::format("--threshold-for: '{}' is no case's", filter));
   }
   const Outputs outputs = named_outputs(settings, report_format_names());
   if (!settings.flag("quiet") && outputs.console.empty()) {

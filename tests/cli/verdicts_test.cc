@@ -92,8 +92,11 @@ TEST_F(VerdictsTest, TablesOfOtherBenchmarksAreComparedAFolderOfThemByRounds) {
                   {"compare", "base,ranks=4", "head,ranks=4", "--threshold-for", thresholds});
   };
   EXPECT_EQ(with("bytes<=4K=40%").code, 0) << with("bytes<=4K=40%").out;
-  EXPECT_EQ(with("bytes>=4K=40%").code, 1);
+  EXPECT_EQ(with("bytes<=4K=20%").code, 1);
   EXPECT_EQ(with("bytes<=4K=40%,backend:mpi=5%").code, 1);
+  const CommandOutcome idle = with("bytes<=4K=40%,bytes<=2=20%,algo:rnig=15%");
+  EXPECT_EQ(idle.code, 2);
+  EXPECT_THAT(idle.err, HasSubstr("--threshold-for: no case matches 'bytes<=2' or 'algo:rnig'"));
   const CommandOutcome wrong = with("bytes<=4K");
   EXPECT_EQ(wrong.code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("'bytes<=4K' is not FILTER=PERCENT"));
@@ -145,7 +148,9 @@ TEST_F(VerdictsTest, AThresholdHoldsForTheSizesOfAnotherBenchmarksTable) {
                             "--budget", "5s", "--threshold-for", thresholds});
   };
   EXPECT_EQ(with("bytes<=4K=20%").code, 1);
-  EXPECT_EQ(with("bytes>4K=20%").code, 0);
+  const CommandOutcome one_idle = with("bytes>4K=20%,bytes>4G=30%");
+  EXPECT_EQ(one_idle.code, 0);
+  EXPECT_THAT(one_idle.out, HasSubstr("warning: --threshold-for: 'bytes>4G' is no case's"));
 }
 
 TEST_F(VerdictsTest, AbCatchesASlowHeadAndKeepsItsRounds) {
