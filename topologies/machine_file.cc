@@ -171,7 +171,13 @@ Costs read_all_costs(const TomlTable& root, const std::optional<Costs>& of_other
   }
   const std::vector<TomlTable> protocols = root.tables("protocol");
   if (!protocols.empty()) costs.protocols.clear();
-  for (const TomlTable& protocol : protocols) costs.protocols.push_back(read_protocol(protocol));
+  for (const TomlTable& protocol : protocols) {
+    Protocol one = read_protocol(protocol);
+    if (std::ranges::find(costs.protocols, one.name, &Protocol::name) != costs.protocols.end()) {
+      protocol.refuse("name", fmt::format("a protocol '{}' is there already", one.name));
+    }
+    costs.protocols.push_back(std::move(one));
+  }
   if (root.has("in_network")) costs.in_network = read_in_network(root.table("in_network"));
   if (root.has("gpus")) costs.gpus = read_gpus(root.table("gpus"));
   return costs;

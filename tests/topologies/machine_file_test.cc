@@ -243,6 +243,13 @@ TEST(MachineFileTest, AMissingSourceIsRefused) {
               StartsWith("m.toml:19: [[protocol]] needs `source`"));
 }
 
+TEST(MachineFileTest, AProtocolThatIsThereTwiceIsRefused) {
+  const std::string ll = "[[protocol]]\nname = \"LL\"\nwire_factor = 2\nsource = \"a test\"\n";
+  EXPECT_EQ(why(head + four_on_a_star + ll), why(head + four_on_a_star));
+  EXPECT_THAT(why(head + four_on_a_star + ll + ll),
+              StartsWith("m.toml:24: a protocol 'LL' is there already"));
+}
+
 TEST(MachineFileTest, ImpossibleNumbersAreRefusedWithTheirLine) {
   EXPECT_THAT(why(with(head, "100 GBps", "0 GBps") + four_on_a_star),
               StartsWith("m.toml:5: `bandwidth` of [link.fast] must be above 0"));
