@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "bench/foreign/foreign_readers.h"
+#include "bench/records/csv_cells.h"
 #include "bench/records/report.h"
 #include "core/error.h"
 #include "core/parse.h"
@@ -358,26 +359,6 @@ class CsvReader {
 };
 
 }  // namespace
-
-std::vector<std::string> csv_cells(std::string_view line, const std::string& place) {
-  std::vector<std::string> cells(1);
-  bool quoted = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (c == '"' && quoted && i + 1 < line.size() && line[i + 1] == '"') {
-      cells.back() += line[++i];
-    } else if (c == '"') {
-      quoted = !quoted;
-    } else if (c == ',' && !quoted) {
-      cells.emplace_back();
-    } else {
-      cells.back() += c;
-    }
-  }
-  require(!quoted, fmt::format("{}: a quoted cell does not end on its line", place));
-  for (std::string& cell : cells) cell = std::string(trimmed(cell));
-  return cells;
-}
 
 MeasuredTable read_csv(std::string_view text, const std::string& file, const TableHints&) {
   return CsvReader(file).read(text);

@@ -36,9 +36,6 @@ std::vector<TextLine> lines_of(std::string_view text);
 /// Lower-case letters only: "nccl:_allgather_base" is "ncclallgatherbase".
 std::string letters_of(std::string_view name);
 
-/// The cells of a line of CSV, without blanks around them. Throws for a quote that does not end.
-std::vector<std::string> csv_cells(std::string_view line, const std::string& place);
-
 /// Numbers of a table, with what they are in the message. Finite and at least 0; "3 us" is refused.
 double table_number(std::string_view word, const std::string& what, const std::string& place);
 std::int64_t table_integer(std::string_view word, const std::string& what,

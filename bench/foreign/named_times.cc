@@ -12,6 +12,7 @@
 #include "bench/foreign/foreign_tables.h"
 #include "bench/foreign/launcher_tags.h"
 #include "bench/foreign/mpi_benchmarks.h"
+#include "bench/records/csv_cells.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/parse.h"

@@ -7,25 +7,12 @@
 #include <fmt/format.h>
 
 #include "bench/records/case_fields.h"
+#include "bench/records/csv_cells.h"
 #include "bench/reports/formats.h"
 #include "bench/reports/text.h"
 
 namespace collbench {
 namespace {
-
-std::string csv_quoted(std::string text) {
-  // A spreadsheet would compute a cell that begins so; an apostrophe makes it text.
-  if (!text.empty() && std::string_view("=+-@").find(text.front()) != std::string_view::npos) {
-    text.insert(0, "'");
-  }
-  if (text.find_first_of(",\"\n\r") == text.npos) return text;
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + '"';
-}
 
 constexpr std::string_view case_columns =
     "algorithm,chosen,backend,transport,workers,isolate,private_buffers,type,op,in_place,buffers,"

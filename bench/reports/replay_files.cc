@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/records/csv_cells.h"
 #include "bench/records/json_fields.h"
 #include "bench/reports/replay.h"
 #include "core/error.h"
@@ -189,7 +190,8 @@ Replay links_from_csv(const std::string& text, const std::string& name) {
   std::string row;
   std::getline(lines, row);
   for (int line = 2; std::getline(lines, row); ++line) {
-    const std::vector<std::string> fields = split_at(row, ',');
+    const std::vector<std::string> fields =
+        csv_cells(row, fmt::format("line {} of a table of links", line));
     require(
         fields.size() >= 8,
         fmt::format("line {} of a table of links has {} fields of 8 or more", line, fields.size()));

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/records/csv_cells.h"
 #include "core/error.h"
 #include "core/json.h"
 
@@ -58,11 +59,11 @@ void write_link_csv(std::ostream& out, const Scenario& scenario, const Outcome& 
     const auto link = static_cast<LinkId>(i);
     const Link& ends = topology.links()[i];
     const double full = use.bytes / topology.capacity(link);  // seconds at full rate
-    out << fmt::format("{},{},{},{},{:.6g},{:.17g},{:.9g},{:.6f},{:.6f}\n", i,
-                       topology.vertex_name(ends.from), topology.vertex_name(ends.to),
-                       topology.link_class(link).name, topology.capacity(link) / 1e9, use.bytes,
-                       use.busy.count() * 1e6, full / outcome.time.count(),
-                       full / use.busy.count());
+    out << fmt::format(
+        "{},{},{},{},{:.6g},{:.17g},{:.9g},{:.6f},{:.6f}\n", i,
+        csv_quoted(topology.vertex_name(ends.from)), csv_quoted(topology.vertex_name(ends.to)),
+        csv_quoted(topology.link_class(link).name), topology.capacity(link) / 1e9, use.bytes,
+        use.busy.count() * 1e6, full / outcome.time.count(), full / use.busy.count());
   }
 }
 
@@ -70,7 +71,7 @@ void write_rank_csv(std::ostream& out, const Scenario& scenario, const Outcome& 
   out << "what,number,host,end_us\n";
   for (std::size_t rank = 0; rank < outcome.rank_end.size(); ++rank) {
     out << fmt::format("rank,{},{},{:.17g}\n", rank,
-                       scenario.machine.topology.vertex_name(scenario.placement[rank]),
+                       csv_quoted(scenario.machine.topology.vertex_name(scenario.placement[rank])),
                        outcome.rank_end[rank].count() * 1e6);
   }
   for (std::size_t round = 0; round < outcome.round_end.size(); ++round) {

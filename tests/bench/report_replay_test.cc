@@ -1,5 +1,6 @@
 // Simulated cases played again for a picture.
 #include <algorithm>
+#include <fstream>
 #include <functional>
 #include <sstream>
 
@@ -110,6 +111,20 @@ Files files_of(const Case& point) {
   std::ostringstream links;
   write_link_csv(links, played.scenario, played.outcome);
   return {trace.str(), links.str()};
+}
+
+TEST(ReplayFilesTest, NamesWithCommasAndQuotesComeBack) {
+  const std::string folder = testing::TempDir();
+  const std::string path = folder + "/quoted-names.toml";
+  std::ofstream(path) << "summary = \"x\"\nsource = \"x\"\n[link.\"fast, \\\"new\\\"\"]\n"
+                         "bandwidth = \"1 GBps\"\nlatency = \"1 us\"\nsource = \"x\"\n"
+                         "[structure]\nkind = \"star\"\nhosts = 4\n"
+                         "link = \"fast, \\\"new\\\"\"\nsource = \"x\"\n";
+  const Replay links =
+      links_from_csv(files_of(simulated_run("ring", path, 4, {1 << 10}).point).links, "l");
+  ASSERT_THAT(links.links, SizeIs(8));
+  EXPECT_EQ(links.links[0].link_class, "fast, \"new\"");
+  EXPECT_EQ(links.links[0].bytes, 1536);
 }
 
 TEST(ReplayFilesTest, FilesGiveThePictureOfTheirCase) {
