@@ -61,6 +61,7 @@ struct MeasuredTime {
   bool mean = false;         // `time` is a mean
   std::string batch;         // the run or job that it was measured in; empty: not known
   std::int64_t wrong = -1;   // elements unlike the exact result; -1: not checked
+  std::string buffers;       // "cold", as bench/records/case.h names them; empty: not known
   /// Such a time counts nowhere.
   bool is_wrong() const { return wrong > 0; }
 };

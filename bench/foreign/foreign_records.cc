@@ -27,6 +27,7 @@ MeasuredTime row_of(const Record& record) {
   row.in_place = record.point.in_place;
   row.collective = record.point.collective;
   row.bytes = record.point.bytes;
+  row.buffers = to_string(record.point.buffers);
   const Simulated& simulated = record.point.simulated;
   row.system = simulated.topology;
   if (!row.system.empty() && simulated.mapping != "row-major")
@@ -84,7 +85,7 @@ RecordFile to_records(const MeasuredTable& table) {
     record.point.root = time.root;
     record.point.groups = time.groups;
     record.point.counts = time.counts;
-    record.point.buffers = Buffers::hot;
+    record.point.buffers = time.buffers.empty() ? Buffers::hot : parse_buffers(time.buffers);
     record.algorithm_chosen = time.algorithm;
     record.measurement.latency_ns = {
         static_cast<std::int64_t>(std::llround(time.time.count() * 1e9))};

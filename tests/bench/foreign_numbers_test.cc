@@ -1,6 +1,7 @@
 // Numbers in tables of other benchmarks that no type holds.
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,6 +18,29 @@ using testing::HasSubstr;
 
 std::string refusal_of_reading(const std::string& text, const TableHints& hints = {}) {
   return refusal([&] { read_foreign(text, "file", hints); });
+}
+
+TEST(ForeignNumbersTest, OurCsvKeepsBuffersAndTheOnlyFigureOfARow) {
+  std::vector<Record> records = {scripted_record("ring", 2, {1024}, 3000),
+                                 scripted_record("ring", 2, {1024}, 9000),
+                                 scripted_record("tree", 2, {1024}, 12'300)};
+  records[0].point.buffers = Buffers::hot;
+  records[1].point.buffers = Buffers::cold;
+  records[2].point.statistic = "mean";
+  records[2].measurement.latency_ns.resize(1);
+  std::ostringstream out;
+  play(*reporter_of("csv", out), records, RunSummary{});
+  const RecordFile back = to_records(read_foreign(out.str(), "file"));
+  ASSERT_EQ(back.records.size(), 3U) << out.str();
+  const char* const statistics[] = {"median", "median", "mean"};
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(back.records[i].point.buffers, records[i].point.buffers) << i;
+    EXPECT_EQ(back.records[i].point.statistic, statistics[i]);
+    EXPECT_EQ(back.records[i].measurement.latency_ns[0], records[i].measurement.latency_ns[0]);
+  }
+  // Others may mean something else.
+  EXPECT_EQ(read_foreign("ranks,bytes,avg_us,buffers\n4,1024,9,3\n", "file").times.at(0).buffers,
+            "");
 }
 
 // 641 x 6700417 is 2^32 + 1.
