@@ -9,7 +9,8 @@
 // What sizes count: of an all-gather what one rank sends, in both; of OSU's reduce-scatter the
 // vector (recvcounts add up to it). IMB's reduce-scatter counted the vector up to 2018, and counts
 // the share that a rank gets from 2019 Update 1 on; its Reduce_scatter_block always did. OSU's
-// reduces nothing of sizes below one element a rank, and is not taken.
+// counts a vector, of which it reduces as many elements as make equal shares: nothing of sizes
+// below one element a rank. Allgatherv is another call, for which libraries choose by other rules.
 // Source: OSU Micro-Benchmarks 7.2, osu_reduce_scatter.c and osu_allgather.c; intel/mpi-benchmarks
 // df3db3a and 46e8757, src_c/IMB_reduce_scatter.c and IMB_allgather.c, and README.md.
 #include "bench/foreign/mpi_benchmarks.h"
@@ -135,6 +136,9 @@ void make_ours(MeasuredTime& row, CollectiveKind kind, CountedBytes counted, int
   row.collective = kind;
   if (!adds(kind)) row.type = DataType::f32;  // of bytes, whatever the benchmark calls them
   if (has_root(kind)) row.time = std::max(row.time, row.high);
+  if (counted == CountedBytes::whole_shares && ranks > 0) {
+    row.bytes.count -= row.bytes.count % (std::int64_t{ranks} * size_of(row.type));
+  }
   if (counted != CountedBytes::share || ranks == 0) return;
   require(row.bytes.count <= (std::int64_t{1} << 62) / ranks,
           fmt::format("{}: {} ranks of {} bytes each are more than 2^62 bytes", file, ranks,
@@ -220,8 +224,8 @@ class MpiBenchmarks {
     const std::string& title = test.title;
     const Words words = split_at_blanks(title);  // not "Non-blocking Allreduce"
     if (words.size() > 3 && (words[3] == "Latency" || words[3] == "Persistent")) {
-      test.collective =
-          letters_of(words[2]).ends_with("block") ? std::nullopt : collective_of_call(words[2]);
+      test.collective = collective_of_call(words[2]);
+      if (letters_of(words[2]).ends_with("block")) test.counted = CountedBytes::whole_shares;
     }
     if (test.collective == CollectiveKind::all_gather) test.counted = CountedBytes::share;
     // "OSU NCCL-CUDA Allreduce Latency Test" is of osu_xccl_allreduce.
@@ -357,16 +361,26 @@ MeasuredTable read_mpi_benchmarks(std::string_view text, const std::string& file
           "{}: left out: {} times of '{}'{}", file, test.times.size(), test.title,
           is_wanted ? ", whose sizes count the vector up to IMB 2018 and a rank's share from 2019 "
                       "Update 1 on; a line '# Intel(R) MPI Benchmarks 2021.7' says which"
-                    : ""));
+          : test.title.find("gatherv") != test.title.npos ? ", which is not MPI_Allgather"
+                                                          : ""));
       continue;
     }
     takes_blocks = is_block;
+    int untouched = 0;
     if (table.source.empty()) table.source = test.title.substr(0, test.title.find(','));
     for (MeasuredTime& row : test.times) {
       if (row.bytes.count == 0) continue;
       const int ranks = hints.ranks > 0 ? hints.ranks : row.scale.ranks;
       if (wanted != CollectiveKind::all_reduce) make_ours(row, wanted, test.counted, ranks, file);
-      table.times.push_back(std::move(row));
+      if (row.bytes.count > 0) {
+        table.times.push_back(std::move(row));
+      } else {
+        ++untouched;
+      }
+    }
+    if (untouched > 0) {
+      table.notes.push_back(fmt::format("{}: left out: {} below an element a rank, of '{}'", file,
+                                        counted(untouched, "size"), test.title));
     }
   }
   require(!table.times.empty(),

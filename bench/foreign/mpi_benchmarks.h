@@ -12,8 +12,9 @@
 
 namespace collbench {
 
-/// What the sizes of a table count: the larger buffer of a rank, or one rank's share of it.
-enum class CountedBytes : std::uint8_t { vector, share, untold };
+/// What the sizes of a table count: the larger buffer of a rank, one rank's share of it, or such a
+/// buffer of which only whole equal shares take part, of so many elements.
+enum class CountedBytes : std::uint8_t { vector, share, whole_shares, untold };
 
 struct MpiBenchmark {
   std::string title;  // "OSU MPI Allreduce Latency Test", "IMB Allreduce, 8 processes"

@@ -63,11 +63,31 @@ TEST(MpiCollectives, SizesOfOsuAreThoseOfTheVectorOrOfAShare) {
 
 TEST(MpiCollectives, OtherCallsAreNone) {
   for (const char* call :
-       {"Allgatherv", "Non-blocking Allgather", "Reduce_scatter_block", "Alltoall"}) {
+       {"Allgatherv", "Non-blocking Allgather", "Non-blocking Reduce_scatter", "Alltoall"}) {
     for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
       EXPECT_THROW(read_one(osu_table(call), wanted(kind, 8)), InvalidArgument) << call;
     }
   }
+  EXPECT_THAT(
+      refusal([&] { read_one(osu_table("Allgatherv"), wanted(CollectiveKind::all_gather, 8)); }),
+      HasSubstr("'OSU MPI Allgatherv Latency Test', which is not MPI_Allgather"));
+}
+
+// Of 1024 bytes and 6 ranks it reduces 170 characters for each, of 1 byte nothing.
+TEST(MpiCollectives, OsusReduceScatterBlockTakesWholeShares) {
+  const std::string text = osu_table("Reduce_scatter_block");
+  const TableHints scatter = wanted(CollectiveKind::reduce_scatter, 6);
+  const MeasuredTable table = read_one(text, scatter);
+  ASSERT_EQ(table.times.size(), 1U);
+  EXPECT_EQ(table.times[0].bytes.count, 1020);
+  EXPECT_DOUBLE_EQ(table.times[0].time.count(), 9.5e-6);
+  EXPECT_THAT(table.notes, Contains(HasSubstr("left out: 1 size below an element a rank, of 'OSU "
+                                              "MPI Reduce_scatter_block")));
+  // Two calls are no repeats of one.
+  const MeasuredTable both = read_one(osu_table("Reduce_scatter") + text, scatter);
+  EXPECT_EQ(both.times.size(), 2U);
+  EXPECT_THAT(both.notes,
+              Contains(HasSubstr("left out: 2 times of 'OSU MPI Reduce_scatter_block")));
 }
 
 // src/IMB_reduce_scatter.c of intel/mpi-benchmarks before and after df3db3a.
