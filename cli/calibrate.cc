@@ -132,6 +132,23 @@ void warn_of_fit(const char* what, const char* remedy, const std::vector<HeldOut
       what, percent(summary.p90), remedy));
 }
 
+/// Constants that beat the hardware.
+void warn_of_constants(const Calibration& calibration, std::vector<std::string>& notes) {
+  constexpr double allowed = 1.02;  // data sheets are rounded
+  for (const StructuralModel& structure : calibration.structures()) {
+    const NetworkModel& model = network_model(structure.interconnect());
+    for (std::size_t k = 0; k < model.constants.size(); ++k) {
+      const NetworkConstant& constant = model.constants[k];
+      const double share = constant.data_sheet / structure.fit().constants[k].value;
+      if (share <= allowed) continue;
+      notes.push_back(fmt::format(
+          "'{}' ({}) would be used at {} of its data-sheet rate, which is impossible: another "
+          "network, other numbers of nodes or ranks, or times in another unit",
+          constant.name, constant.meaning, percent(share)));
+    }
+  }
+}
+
 void print_models(const Calibration& calibration) {
   std::cout << fmt::format("\n{:<44} {:>6} {:>6}  {}\n", "method", "scales", "points", "sizes");
   for (const MeasuredMethod& measured : calibration.measured()) {
@@ -212,6 +229,7 @@ int calibrate(const Settings& settings) {
   warn_of_fit("scales", "Scales in between, or tables measured alike,", by_scale, notes);
   const std::vector<HeldOut> by_size = leave_one_size_out(rows, notes);
   warn_of_fit("sizes", "More sizes, or repeated measurements,", by_size, notes);
+  warn_of_constants(calibration, notes);
   if (out != "-") {
     const FittedMachine machine = fit_machine(calibration);
     print_machine(machine);

@@ -22,6 +22,7 @@ struct NetworkConstant {
   double prior;              // in that unit
   double deviation;          // standard, of its natural logarithm
   std::string_view meaning;  // one line
+  double data_sheet = 0;     // in that unit, what the hardware can do at best; 0: not known
 };
 
 /// Which constants are those of a plain machine, by name; empty: none is.

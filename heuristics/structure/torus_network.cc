@@ -53,7 +53,7 @@ enum TorusConstant : std::size_t {
 };
 
 constexpr std::array<NetworkConstant, 26> torus_constants{{
-    {"link", "us/B", 1.44e-4, 0.15, "of a port; Tofu-D: 6.8 GB/s"},
+    {"link", "us/B", 1.44e-4, 0.15, "of a port; Tofu-D: 6.8 GB/s", 1 / 6.8e3},
     {"hop", "us", 0.12, 0.7, "of a node on the way"},
     {"reduce", "us/B", 3e-5, 0.4, "of a reduction by one thread"},
     {"memory", "us/B", 3.5e-5, 0.4, "of a reduction of vectors beyond 8 MB, in addition"},
