@@ -211,6 +211,24 @@ TEST(ProcessTeamTest, WorkersMayOpenMoreFilesThanTheShellAllows) {
   EXPECT_EQ(words, "");
 }
 
+// In a process of its own: what is taken off a hard limit is gone.
+TEST(ProcessTeamTest, ABreakUnderAHardLimitOfOpenFilesNamesTheLimit) {
+  const auto answer_with_few_files = [] {
+    const rlimit few{.rlim_cur = 44, .rlim_max = 44};
+    setrlimit(RLIMIT_NOFILE, &few);
+    const Case point = team_case("grpc", "direct", 16, 1000);
+    try {
+      StartedTeam(start_world(world_of(point), Seconds{10})).measure(point, quick());
+    } catch (const Error& error) {
+      std::cerr << error.what();
+      return EXIT_SUCCESS;
+    }
+    return EXIT_FAILURE;
+  };
+  EXPECT_EXIT(std::exit(answer_with_few_files()), testing::ExitedWithCode(EXIT_SUCCESS),
+              "44 open files a process are few for 16 ranks: raise ulimit -n, or its hard limit");
+}
+
 TEST(ProcessTeamTest, ALauncherWithoutDescriptorsSaysSo) {
   LineListener listener;
   const LineSocket caller = connect_lines(listener.name());

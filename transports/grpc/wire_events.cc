@@ -1,8 +1,10 @@
 // A wire's reactions to the events of its streams.
 #include <algorithm>
 
+#include <fmt/format.h>
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/generic/async_generic_service.h>
+#include <sys/resource.h>
 
 #include "core/error.h"
 #include "transports/grpc/wire.h"
@@ -19,6 +21,17 @@ constexpr milliseconds abort_linger{500};  // in which peers take the reason of 
 constexpr Seconds foreign_linger{10.0};    // in which one of another run finds it out
 constexpr const char* started_twice = " is already here: it was started twice";
 constexpr std::size_t longest_reason = 1024;  // bytes; well under the limit of metadata
+constexpr const char* raise_limit = "raise ulimit -n, or its hard limit, -Hn";
+
+/// What ranks with few open files call a break of the peer: connections to and from each one and
+/// what is watched need up to three. Empty if this process may have so many.
+std::string few_files_for(int ranks) {
+  rlimit limit{};
+  const auto needed = 3 * static_cast<rlim_t>(ranks) + 32;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return "";
+  return fmt::format(" ({} open files a process are few for {} ranks: {})", limit.rlim_cur, ranks,
+                     raise_limit);
+}
 
 gpr_timespec deadline_after(Seconds longest) {
   if (longest.count() <= 0) return gpr_inf_past(GPR_CLOCK_MONOTONIC);
@@ -91,6 +104,8 @@ bool GrpcWire::every_foreigner_answered() const {
 
 void GrpcWire::fail(const std::string& reason) {
   failure_ = reason.substr(0, longest_reason);
+  const bool is_told = failure_.find(raise_limit) != failure_.npos;  // by a peer
+  if (!is_told) failure_ += few_files_for(options_.ranks);
   for (Peer& peer : peers_) {
     if (peer.in != nullptr) peer.in->abort(failure_);
   }
