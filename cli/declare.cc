@@ -35,6 +35,7 @@ int carry_out(const CLI::App& app, std::span<const OptionRow> rows, SettingsActi
   require_distinct_outputs(settings);
   // It has read all of them before it writes, so that records can be added to a file.
   if (app.get_name() != "merge") require_inputs_kept(settings);
+  const TextBesideFile text(settings);
   const int code = run(settings);
   warn_of_unread(settings);
   return code;

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -20,6 +21,9 @@ namespace collbench {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// Standard output, while text for people goes elsewhere; else null.
+std::streambuf* for_files = nullptr;
 
 /// Besides the formats of reports; in every command that has an option of this name and takes a
 /// FILE for it.
@@ -92,11 +96,26 @@ std::string_view console_format(const Settings& settings) {
 
 }  // namespace
 
+TextBesideFile::TextBesideFile(const Settings& settings) {
+  const std::vector<std::string> formats = report_format_names();
+  const bool is_apart = std::ranges::any_of(settings.rows(), [&](const OptionRow& row) {
+    // Commands that have reports or --output print nothing beside them.
+    return writes_file(row) && settings.at(row.name).value == "-" && row.name != "output" &&
+           std::ranges::find(formats, row.name) == formats.end();
+  });
+  if (is_apart) for_files = std::cout.rdbuf(std::cerr.rdbuf());
+}
+
+TextBesideFile::~TextBesideFile() {
+  if (for_files != nullptr) std::cout.rdbuf(std::exchange(for_files, nullptr));
+}
+
 void write_output(const std::string& path, const std::function<void(std::ostream&)>& writer) {
   if (path.empty()) return;
   if (path == "-") {
-    writer(std::cout);
-    if (!std::cout.flush()) throw Error("could not write to the standard output");
+    std::ostream out(for_files != nullptr ? for_files : std::cout.rdbuf());
+    writer(out);
+    if (!out.flush()) throw Error("could not write to the standard output");
     return;
   }
   OutputFile file(path);

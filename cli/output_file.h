@@ -15,6 +15,17 @@ namespace collbench {
 /// empty. Throws as OutputFile does (core/output_file.h).
 void write_output(const std::string& path, const std::function<void(std::ostream&)>& writer);
 
+/// While it lives, and an option of the command hands a file that is no report ("--trace -") to
+/// standard output, what is printed there for people goes to standard error: the file is alone.
+/// Thread safety: one at a time, before and after what prints.
+class TextBesideFile {
+ public:
+  explicit TextBesideFile(const Settings& settings);
+  ~TextBesideFile();
+  TextBesideFile(const TextBesideFile&) = delete;
+  TextBesideFile& operator=(const TextBesideFile&) = delete;
+};
+
 /// Of all options that name a file to write, and the format that is asked for on standard output:
 /// throws InvalidArgument where two of them name one file, or both go to standard output. A device
 /// or pipe, such as /dev/null, may take several. Reads no option (Settings::unread_flags()).

@@ -328,6 +328,7 @@ Sampling sampling_of(const Settings& settings) {
   sampling.check = settings.count("check", 0, 1'000'000) > 0;
   sampling.seed = settings.seed();
   sampling.observe = settings.text("observe");
+  require(sampling.observe != "-", "--observe: name a file; the run prints on standard output");
   pin_as_asked(settings, sampling);
   return sampling;
 }

@@ -62,7 +62,8 @@ std::unique_ptr<Reporter> reporter_on(std::ostream& out, const FormatOptions& op
 std::span<const ReportFormat> report_formats();
 
 /// JSON in a file, which grows by one line per record, so that a run that is killed keeps what it
-/// had, and becomes one object at the end; a name ending in ".jsonl" keeps its lines.
+/// had, and becomes one object at the end; a name ending in ".jsonl" keeps its lines. A pipe or a
+/// device gets the object alone, at the end.
 std::unique_ptr<Reporter> json_file_reporter(const std::string& path);
 
 /// Beneath each simulated record, which engine played it and why, and what bounds its time: lines

@@ -1,6 +1,8 @@
 // Records as JSON: onto a stream at the end, or into a file that is complete at every moment.
+#include <filesystem>
 #include <optional>
 #include <ostream>
+#include <system_error>
 
 #include "bench/records/record_file.h"
 #include "bench/records/record_json.h"
@@ -25,22 +27,40 @@ class JsonReporter final : public Reporter {
   RecordFile file_;
 };
 
+/// What a pipe or a device has got cannot be replaced: it gets one document, at the end.
+bool can_be_replaced(const std::string& path) {
+  std::error_code unseen;
+  return !std::filesystem::exists(path, unseen) || std::filesystem::is_regular_file(path, unseen);
+}
+
 class JsonFileReporter final : public Reporter {
  public:
   explicit JsonFileReporter(std::string path) : path_(std::move(path)) {}
   void begin(const Environment& environment, const std::vector<Case>& /*cases*/) override {
     environment_ = environment;
-    log_.emplace(path_, environment);
+    if (has_lines() || can_be_replaced(path_)) {
+      log_.emplace(path_, environment);
+    } else {
+      whole_.emplace(path_);
+    }
   }
-  void record(const Record& record) override { lines_.push_back(log_->append(record)); }
+  void record(const Record& record) override {
+    lines_.push_back(log_ ? log_->append(record) : to_json(record));
+  }
   void end(const RunSummary& /*summary*/) override {
     log_.reset();
-    if (!path_.ends_with(".jsonl")) write_file(path_, records_json(environment_, lines_));
+    if (has_lines()) return;
+    if (!whole_) whole_.emplace(path_);
+    whole_->stream() << records_json(environment_, lines_);
+    whole_->commit();
   }
 
  private:
+  bool has_lines() const { return path_.ends_with(".jsonl"); }
+
   std::string path_;
   std::optional<RecordLog> log_;
+  std::optional<OutputFile> whole_;
   Environment environment_;
   std::vector<std::string> lines_;  // writing half a million samples once is long enough
 };

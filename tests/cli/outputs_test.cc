@@ -58,6 +58,26 @@ TEST_F(OutputsTest, StandardOutputHasRoomForOne) {
   EXPECT_THAT(explained.err, HasSubstr("#   ring in 6 rounds"));
 }
 
+TEST_F(OutputsTest, AFileOnStandardOutputIsAloneThere) {
+  const CommandOutcome trace = run(simulate_, {"--trace", "-", "--explain"});
+  EXPECT_FALSE(parse_json<nlohmann::json>(trace.out)["traceEvents"].empty());
+  EXPECT_THAT(trace.err, AllOf(HasSubstr("simulated all-reduce"), HasSubstr("ring in 6 rounds")));
+  EXPECT_THAT(run(simulate_, {"--links", "-"}).out, StartsWith("link,from,to,"));
+  EXPECT_THAT(run(simulate_, {"--ranks", "-", "--csv", "rows"}).out, StartsWith("what,number,"));
+  EXPECT_THAT(folder_.read("rows"), StartsWith("algorithm,"));
+  EXPECT_THAT(
+      run({"train", "-t", "star:2,1Gbps,5us", "--epochs", "1", "--steps", "1", "--curve", "-"}).out,
+      StartsWith("time_s,"));
+  expect_refused({"-W", "2", "-b", "1K", "-e", "1K", "--observe", "-"}, "--observe: name a file");
+}
+
+TEST_F(OutputsTest, APipeGetsOneDocument) {
+  const CommandOutcome piped = run({"-A", "ring,direct", "-W", "2", "-b", "1K", "-e", "1K", "-n",
+                                    "2", "-J", "/dev/stderr", "--progress", "off"});
+  EXPECT_EQ(piped.code, 0);
+  EXPECT_EQ(parse_json<nlohmann::json>(piped.err)["records"].size(), 2U) << piped.err;
+}
+
 TEST_F(OutputsTest, AFileIsWrittenByOneOfThem) {
   const auto refused = [&](Words words, const std::string& one, const std::string& other) {
     expect_refused(words, one + " and " + other + " name the same file");
