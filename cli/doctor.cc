@@ -12,6 +12,7 @@
 #include "core/input_file.h"
 #include "core/json.h"
 #include "core/parse.h"
+#include "training/engines/engine.h"
 #include "transports/world/backend.h"
 
 namespace collbench {
@@ -59,6 +60,12 @@ nlohmann::json to_json(const std::vector<Finding>& findings,
                                     {"usable", state.unavailable.empty()},
                                     {"reason", state.unavailable}});
   }
+  for (const EngineState& engine : engine_states()) {
+    document["engines"].push_back({{"name", engine.name},
+                                   {"summary", engine.summary},
+                                   {"usable", engine.unusable.empty()},
+                                   {"reason", engine.unusable}});
+  }
   static constexpr const char* names[] = {"good", "note", "bad"};
   for (const Finding& finding : findings) {
     document["findings"].push_back({{"what", finding.what},
@@ -72,13 +79,21 @@ nlohmann::json to_json(const std::vector<Finding>& findings,
   return document;
 }
 
+void print_state(const std::string& name, const std::string& summary,
+                 const std::string& unavailable) {
+  std::cout << fmt::format("  {:<8}{:<10}{}\n", name, unavailable.empty() ? "usable" : "absent",
+                           unavailable.empty() ? summary : unavailable);
+}
+
 void print_report(const std::vector<Finding>& findings, const std::vector<BackEndState>& states,
                   const GpuReport& gpus, const Environment& environment) {
   std::cout << "Back ends\n";
   for (const BackEndState& state : states) {
-    std::cout << fmt::format("  {:<8}{:<10}{}\n", state.name,
-                             state.unavailable.empty() ? "usable" : "absent",
-                             state.unavailable.empty() ? state.summary : state.unavailable);
+    print_state(state.name, state.summary, state.unavailable);
+  }
+  std::cout << "\nEngines of training\n";
+  for (const EngineState& engine : engine_states()) {
+    print_state(engine.name, engine.summary, engine.unusable);
   }
   std::cout << "\nGPUs\n" << describe_gpus(gpus) << "\nMachine\n";
   for (const char* key : {"host", "cpu", "cores", "affinity", "isa", "kernel", "compiler",

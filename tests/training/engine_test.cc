@@ -216,5 +216,15 @@ TEST(EngineTest, RefusesUnknownEnginesAndTypes) {
                   testing::HasSubstr("ends in 1x1x2 values, not in 3 classes")));
 }
 
+TEST(EngineStates, AutoTakesTheFirstThatCanComputeHere) {
+  std::string first;
+  for (const EngineState& state : engine_states()) {
+    if (first.empty() && state.unusable.empty()) first = state.name;
+    if (state.name == "plain") EXPECT_EQ(state.unusable, "");
+    EXPECT_FALSE(state.summary.empty() && state.unusable.empty()) << state.name;
+  }
+  EXPECT_EQ(find_engine("auto").name, first);
+}
+
 }  // namespace
 }  // namespace collbench

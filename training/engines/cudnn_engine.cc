@@ -313,7 +313,7 @@ EngineWorld make_world(int replicas, const ScheduleChoice& schedule, const std::
 constexpr ComputeEngine cudnn_engines[] = {
     {"cudnn", "cuDNN and cuBLAS on GPUs in f32, a replica on each or several on one",
      [](DataType) { return false; },  // only where it is named: auto stays on the CPU
-     make_network, make_gpu_optimizer, make_world}};
+     make_network, make_gpu_optimizer, make_world, why_no_gpu_math}};
 
 }  // namespace
 

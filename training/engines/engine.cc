@@ -1,5 +1,6 @@
 #include "training/engines/engine.h"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -49,10 +50,34 @@ constexpr std::pair<std::string_view, std::string_view> absent_engines[] = {
     {"onednn", "this build has no oneDNN (Debian: libdnnl-dev)"},
     {"cudnn", "this build has no CUDA support with cuDNN"}};
 
+namespace {
+
+std::string why_unusable(const ComputeEngine& engine) {
+  return engine.why_unusable == nullptr ? std::string() : engine.why_unusable();
+}
+
+}  // namespace
+
+std::vector<EngineState> engine_states() {
+  std::vector<EngineState> states;
+  for (const ComputeEngine& row : engines()) {
+    states.push_back({std::string(row.name), std::string(row.summary), why_unusable(row)});
+  }
+  for (const auto& [name, why] : absent_engines) {
+    if (std::ranges::find(engines(), name, &ComputeEngine::name) == engines().end()) {
+      states.push_back({std::string(name), "", std::string(why)});
+    }
+  }
+  return states;
+}
+
 const ComputeEngine& find_engine(const std::string& name, DataType type) {
   std::vector<std::string> names{"auto"};
   for (const ComputeEngine& row : engines()) {
-    if (row.name == name || (name == "auto" && row.computes_in(type))) return row;
+    const bool is_asked = row.name == name;
+    if (is_asked || (name == "auto" && row.computes_in(type) && why_unusable(row).empty())) {
+      return row;
+    }
     names.emplace_back(row.name);
   }
   if (name == "auto") return engines().back();  // which says what it cannot compute in

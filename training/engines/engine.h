@@ -114,11 +114,22 @@ struct ComputeEngine {
   /// options, by that. A replica that is silent for `timeout` is lost.
   EngineWorld (*make_world)(int replicas, const ScheduleChoice& schedule, const std::string& name,
                             Seconds timeout) = nullptr;
+  /// Why it cannot compute here; empty if it can. Null where it always can. Finding out may load
+  /// its library.
+  std::string (*why_unusable)() = nullptr;
 };
 
 /// The engines of this build, the fastest first.
 std::span<const ComputeEngine> engines();
-/// The engine of that name, or for "auto" the first that computes in `type`. Throws InvalidArgument
+/// What `doctor` says of an engine, of this build or not.
+struct EngineState {
+  std::string name;
+  std::string summary;   // empty if this build lacks it
+  std::string unusable;  // why; empty if it can compute here
+};
+std::vector<EngineState> engine_states();
+/// The engine of that name, or for "auto" the first that computes in `type` and can do so here.
+/// Throws InvalidArgument
 /// with a suggestion for an unknown name.
 const ComputeEngine& find_engine(const std::string& name, DataType type = DataType::f32);
 

@@ -301,10 +301,19 @@ std::unique_ptr<Network> make_onednn_network(const Model& model, std::int64_t sa
       });
 }
 
+std::string why_no_onednn() {
+  try {
+    onednn_library();
+    return "";
+  } catch (const Unavailable& error) {
+    return error.what();
+  }
+}
+
 constexpr ComputeEngine onednn_engines[] = {
     {"onednn", "Intel's oneDNN on the CPU in f32, one thread for each replica",
-     [](DataType type) { return type == DataType::f32; }, make_onednn_network,
-     make_host_optimizer}};
+     [](DataType type) { return type == DataType::f32; }, make_onednn_network, make_host_optimizer,
+     nullptr, why_no_onednn}};
 
 }  // namespace
 
