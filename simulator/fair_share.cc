@@ -25,131 +25,111 @@ FairShare::FairShare(const std::vector<double>& capacities, EventQueue& queue,
   }
 }
 
-void FairShare::learn(const std::vector<LinkPath>& paths) {
-  for (std::size_t p = routes_.size(); p < paths.size(); ++p) {
-    Route route{static_cast<std::int32_t>(uses_.size()),
-                static_cast<std::int32_t>(paths[p].links.size()),
-                std::numeric_limits<double>::infinity()};
-    for (const auto& [link, count] : paths[p].links) {
-      uses_.push_back({link, count});
-      route.limit = std::min(route.limit, channel(link).capacity / count);
-    }
-    routes_.push_back(route);
-  }
-}
-
 void FairShare::touch(LinkId link) {
   if (channel(link).touched) return;
   channel(link).touched = true;
   touched_.push_back(link);
 }
 
-// A flow's hops are consecutive entries of places_. Freed ones are kept in a list per length,
-// linked through their first entry, so that starting a flow does not allocate.
-std::int32_t FairShare::take_hops(std::int32_t length) {
-  const auto kind = static_cast<std::size_t>(length);
-  if (kind >= free_hops_.size()) free_hops_.resize(kind + 1, -1);
-  const std::int32_t first = free_hops_[kind];
-  if (first < 0) {
-    const auto fresh = static_cast<std::int32_t>(places_.size());
-    places_.resize(places_.size() + kind);
-    return fresh;
-  }
-  free_hops_[kind] = places_[static_cast<std::size_t>(first)];
-  return first;
-}
-
-void FairShare::erase(LinkId link, std::int32_t hop, double now) {
-  Channel& on = channel(link);
-  const std::int32_t place = places_[static_cast<std::size_t>(hop)];
-  const Crossing last = on.flows.back();
-  on.flows[static_cast<std::size_t>(place)] = last;
-  places_[static_cast<std::size_t>(last.hop)] = place;
-  on.flows.pop_back();
-  if (!on.flows.empty()) return;
-  on.demand = on.uses = 0;  // what rounding left
-  if (link_use_) {
-    const auto l = static_cast<std::size_t>(link);
-    used_[l].busy += Seconds{now - busy_since_[l]};
-  }
-}
-
 std::vector<LinkUse> FairShare::link_use(double now) const {
   std::vector<LinkUse> used = used_;
   for (std::size_t l = 0; l < used.size(); ++l) {
-    if (!links_[l].flows.empty()) used[l].busy += Seconds{now - busy_since_[l]};
+    if (!links_[l].bundles.empty()) used[l].busy += Seconds{now - busy_since_[l]};
   }
   return used;
 }
 
+void FairShare::refresh(std::int32_t number) {
+  if (bundle(number).fresh) return;
+  bundle(number).fresh = true;
+  fresh_.push_back(number);
+}
+
 void FairShare::start(std::int32_t flow, std::int32_t path, double bytes, double cap, double now) {
-  Active& begun = active(flow);
-  const Route& route = routes_[static_cast<std::size_t>(path)];
-  begun.left = bytes;
-  begun.rate = 0;
-  begun.updated = now;
-  begun.limit = cap > 0 ? std::min(cap, route.limit) : route.limit;
-  begun.path = path;
-  begun.seen = 0;
-  begun.hop = route.length > 0 ? take_hops(route.length) : -1;
-  std::int32_t hop = begun.hop;
-  for (const Use& use : uses(begun)) {
-    Channel& link = channel(use.link);
-    if (link_use_ && link.flows.empty()) busy_since_[static_cast<std::size_t>(use.link)] = now;
-    places_[static_cast<std::size_t>(hop)] = static_cast<std::int32_t>(link.flows.size());
-    link.flows.push_back({use.uses, flow, hop++});
-    link.demand += use.uses * begun.limit;
-    link.uses += use.uses;
-    if (tight(link)) touch(use.link);
-    if (link_use_) used_[static_cast<std::size_t>(use.link)].bytes += use.uses * bytes;
+  const std::int32_t along = route_of_path_[static_cast<std::size_t>(path)];
+  const double most = routes_[static_cast<std::size_t>(along)].limit;
+  const double limit = cap > 0 ? std::min(cap, most) : most;
+  const std::int32_t number = bundle_along(along, limit, now);
+  Bundle& with = bundle(number);
+  if (with.flows == 0) {
+    with.moved = -bytes;
+    with.updated = now;
   }
-  started_.push_back(flow);
+  const double moved = with.rate > 0 ? with.moved + with.rate * (now - with.updated) : with.moved;
+  active(flow) = {.target = moved + bytes, .order = order_++, .bundle = number};
+  with.first = joined(with.first, flow);
+  ++with.flows;
+  if (link_use_) {
+    for (const Use& use : uses(with)) {
+      used_[static_cast<std::size_t>(use.link)].bytes += use.uses * bytes;
+    }
+  }
+  refresh(number);
 }
 
 void FairShare::end(std::int32_t flow, double now) {
-  const Active& ended = active(flow);
-  std::int32_t hop = ended.hop;
-  for (const Use& use : uses(ended)) {
+  const std::int32_t number = active(flow).bundle;
+  Bundle& of = bundle(number);
+  of.first = without_first(flow);
+  --of.flows;
+  refresh(number);
+  if (of.flows == 0) return;
+  // Flows that end together do so within one moment.
+  const double next = end_of_first(of, now);
+  if (next <= EventQueue::moment_end(now)) queue_first(of, next);
+}
+
+// A flow that follows another at once leaves the rates of all as they are.
+void FairShare::count(Bundle& changed) {
+  const double more = changed.flows - changed.counted;
+  if (more == 0) return;
+  changed.counted = changed.flows;
+  for (const Use& use : uses(changed)) {
     Channel& link = channel(use.link);
-    if (tight(link)) {
-      touch(use.link);
-      level_ = std::min(level_, ended.rate);
-    }
-    link.demand -= use.uses * ended.limit;
-    link.uses -= use.uses;
-    erase(use.link, hop++, now);
+    const bool was_tight = tight(link);
+    link.demand += use.uses * changed.limit * more;
+    link.uses += use.uses * more;
+    if (was_tight && more < 0) level_ = std::min(level_, changed.rate);
+    if (was_tight || tight(link)) touch(use.link);
   }
-  if (ended.hop < 0) return;
-  std::int32_t& free =
-      free_hops_[static_cast<std::size_t>(routes_[static_cast<std::size_t>(ended.path)].length)];
-  places_[static_cast<std::size_t>(ended.hop)] = free;
-  free = ended.hop;
+  changed.grown = more > 0;
 }
 
 // Only flows that the starts and ends of this moment can affect are solved again. Flows on links
 // that are not tight run at their own limits and need no solving.
 void FairShare::settle(double now) {
+  for (const std::int32_t number : fresh_) count(bundle(number));
+  for (const std::int32_t number : fresh_) {
+    if (bundle(number).grown) level_ = std::min(level_, start_level(bundle(number)));
+    if (bundle(number).flows == 0) release(number, now);
+  }
   if (!touched_.empty()) {
-    for (const std::int32_t flow : started_) level_ = std::min(level_, start_level(active(flow)));
     collect();
     weigh();
     fill();
-    for (const std::int32_t flow : members_) apply(flow, active(flow).filled, now);
+    for (const std::int32_t number : members_) apply(number, bundle(number).filled, now);
     for (const LinkId link : touched_) channel(link).touched = false;
     touched_.clear();
-    level_ = infinity;
   }
-  for (const std::int32_t flow : started_) {
-    if (active(flow).rate == 0) apply(flow, active(flow).limit, now);
+  level_ = infinity;
+  for (const std::int32_t number : fresh_) {
+    Bundle& changed = bundle(number);
+    changed.fresh = changed.grown = false;
+    if (changed.flows == 0) continue;
+    if (changed.rate == 0) {
+      apply(number, changed.limit, now);
+    } else {
+      queue_first(changed, end_of_first(changed, now));
+    }
   }
-  started_.clear();
+  fresh_.clear();
 }
 
 // A lower bound of the rate of a flow that has just started: max-min fairness gives it at least an
 // equal share of its most crowded link.
-double FairShare::start_level(const Active& flow) {
-  double level = flow.limit;
-  for (const Use& use : uses(flow)) {
+double FairShare::start_level(const Bundle& begun) {
+  double level = begun.limit;
+  for (const Use& use : uses(begun)) {
     level = std::min(level, channel(use.link).capacity / channel(use.link).uses);
   }
   return level;
@@ -188,44 +168,56 @@ bool FairShare::bind(LinkId link) {
 void FairShare::visit(LinkId link, double slow) {
   Channel& on = channel(link);
   const bool bound = on.seen == epoch_;
-  for (const Crossing& here : on.flows) {
-    Active& flow = active(here.flow);
-    if (flow.seen == epoch_) continue;
-    if (flow.rate > 0 && flow.rate < slow) {
+  for (const Crossing& here : on.bundles) {
+    Bundle& crossing = bundle(here.bundle);
+    if (crossing.seen == epoch_) continue;
+    if (crossing.rate > 0 && crossing.rate < slow && !crossing.grown) {
       if (!bound) continue;
-      on.rest -= here.uses * flow.rate;
-      on.demand += here.uses * flow.limit;
+      on.rest -= here.uses * crossing.flows * crossing.rate;
+      on.demand += here.uses * crossing.flows * crossing.limit;
       continue;
     }
-    flow.seen = epoch_;
-    members_.push_back(here.flow);
-    for (const Use& use : uses(flow)) bind(use.link);
+    crossing.seen = epoch_;
+    members_.push_back(here.bundle);
+    for (const Use& use : uses(crossing)) bind(use.link);
   }
 }
 
 void FairShare::weigh() {
-  for (const std::int32_t flow : members_) {
-    Active& member = active(flow);
+  for (const std::int32_t number : members_) {
+    Bundle& member = bundle(number);
     member.filled = 0;
     for (const Use& use : uses(member)) {
       Channel& link = channel(use.link);
       if (link.seen != epoch_) continue;
       ++link.rising;
-      link.weight += use.uses;
-      link.demand += use.uses * member.limit;
+      link.weight += use.uses * member.flows;
+      link.demand += use.uses * member.flows * member.limit;
     }
   }
 }
 
-void FairShare::freeze(Active& flow, double rate) {
-  flow.filled = rate;
-  for (const Use& use : uses(flow)) {
+void FairShare::freeze(Bundle& member, double rate) {
+  member.filled = rate;
+  for (const Use& use : uses(member)) {
     Channel& link = channel(use.link);
     if (link.seen != epoch_) continue;
     --link.rising;
-    link.weight -= use.uses;
-    link.rest -= use.uses * rate;
+    link.weight -= use.uses * member.flows;
+    link.rest -= use.uses * member.flows * rate;
   }
+}
+
+// Puts a bound into the first place of the heap and down to where it belongs.
+void FairShare::put_first(Bound bound) {
+  std::size_t place = 0;
+  for (std::size_t next = 1; next < heap_.size(); next = 2 * place + 1) {
+    if (next + 1 < heap_.size() && heap_[next + 1].share < heap_[next].share) ++next;
+    if (bound.share <= heap_[next].share) break;
+    heap_[place] = heap_[next];
+    place = next;
+  }
+  heap_[place] = bound;
 }
 
 // Progressive filling. A link's share only grows while others freeze, so an entry of the heap that
@@ -241,7 +233,7 @@ void FairShare::fill() {
   std::make_heap(heap_.begin(), heap_.end(), later);
   by_limit_ = members_;
   const auto less = [this](std::int32_t a, std::int32_t b) {
-    return active(a).limit < active(b).limit;
+    return bundle(a).limit < bundle(b).limit;
   };
   if (!std::is_sorted(by_limit_.begin(), by_limit_.end(), less)) {
     std::sort(by_limit_.begin(), by_limit_.end(), less);
@@ -249,7 +241,7 @@ void FairShare::fill() {
   std::size_t next_limit = 0;
   double level = 0;
   while (next_limit < by_limit_.size()) {
-    Active& least = active(by_limit_[next_limit]);
+    Bundle& least = bundle(by_limit_[next_limit]);
     if (least.filled > 0) {
       ++next_limit;
       continue;
@@ -259,49 +251,66 @@ void FairShare::fill() {
       level = std::max(level, least.limit);
       continue;
     }
-    std::pop_heap(heap_.begin(), heap_.end(), later);
-    const Bound first = heap_.back();
-    heap_.pop_back();
+    const Bound first = heap_.front();
     const Channel& link = channel(first.link);
-    if (link.rising == 0) continue;
+    if (link.rising == 0) {
+      put_first(heap_.back());
+      heap_.pop_back();
+      continue;
+    }
     const double share = std::max(link.rest / link.weight, level);
     if (!same_level(share, first.share)) {
-      heap_.push_back({share, first.link});
-      std::push_heap(heap_.begin(), heap_.end(), later);
+      put_first({share, first.link});
       continue;
     }
     if (!same_level(share, level)) level = share;
-    for (const Crossing& crossing : link.flows) {
-      Active& flow = active(crossing.flow);
-      if (flow.seen == epoch_ && flow.filled == 0) freeze(flow, std::min(level, flow.limit));
+    for (const Crossing& here : link.bundles) {
+      Bundle& member = bundle(here.bundle);
+      if (member.seen == epoch_ && member.filled == 0) {
+        freeze(member, std::min(level, member.limit));
+      }
     }
   }
 }
 
-void FairShare::apply(std::int32_t flow, double rate, double now) {
-  Active& changed = active(flow);
-  if (changed.rate > 0 && std::abs(rate - changed.rate) <= 4 * epsilon * rate) return;
-  if (changed.rate > 0) {
-    changed.left = std::max(0.0, changed.left - changed.rate * (now - changed.updated));
-  }
-  // Without links nothing limits: the bytes are there at once.
-  changed.end = std::isinf(rate) ? now : now + changed.left / rate;
-  const bool is_queued = changed.rate > 0;
+void FairShare::apply(std::int32_t number, double rate, double now) {
+  Bundle& changed = bundle(number);
+  const bool is_known = changed.rate > 0;
+  if (is_known && std::abs(rate - changed.rate) <= 4 * epsilon * rate) return;
+  if (is_known) changed.moved += changed.rate * (now - changed.updated);
   changed.updated = now;
   changed.rate = rate;
-  // Rates fall and rise again while a flow lasts, and ends are late more often than early: an event
-  // that comes too early is cheaper than moving it each time.
-  if (is_queued && changed.event <= changed.end) return;
-  if (is_queued) queue_.remove(first_id_ + flow);
-  changed.event = changed.end;
-  queue_.push(first_id_ + flow, changed.event);
+  if (!changed.fresh) queue_first(changed, end_of_first(changed, now));
+}
+
+double FairShare::end_of_first(const Bundle& of, double now) const {
+  // Without links nothing limits: the bytes are there at once.
+  if (std::isinf(of.rate)) return now;
+  const double target = flows_[static_cast<std::size_t>(of.first)].target;
+  return std::max(now, of.updated + (target - of.moved) / of.rate);
+}
+
+// Rates fall and rise again while a flow lasts, and ends are late more often than early: an event
+// that comes too early is cheaper than moving it each time.
+void FairShare::queue_first(Bundle& of, double end) {
+  of.end = end;
+  if (of.queued == of.first && of.event <= end) return;
+  if (of.queued >= 0) queue_.remove(first_id_ + of.queued);
+  of.queued = of.first;
+  of.event = end;
+  queue_.push(first_id_ + of.first, end);
 }
 
 bool FairShare::is_over(std::int32_t flow) {
-  Active& waiting = active(flow);
+  const std::int32_t number = active(flow).bundle;
+  Bundle& waiting = bundle(number);
+  waiting.queued = -1;
+  if (waiting.first != flow) {  // another has come before it since
+    refresh(number);
+    return false;
+  }
   if (waiting.event >= waiting.end) return true;
-  waiting.event = waiting.end;
-  queue_.push(first_id_ + flow, waiting.event);
+  queue_first(waiting, waiting.end);
   return false;
 }
 

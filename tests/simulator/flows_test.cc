@@ -92,6 +92,22 @@ TEST(Flows, OneFlowWithUsesIsAsManyFlows) {
   EXPECT_EQ(arrivals(program, {30}), (std::vector<double>{10}));
 }
 
+TEST(Flows, ThoseOfOneWayAndLimitEndInTheOrderOfTheirBytes) {
+  // Two limits along one link: 1 byte per second for one flow, and the rest in equal parts.
+  OneRound program({10});
+  program.add({{0, 1}}, 9);
+  program.add({{0, 1}}, 3);
+  program.add({{0, 1}}, 21);
+  program.add({{0, 1}}, 4, 1);
+  // 3 bytes per second each until 1 s, 4.5 until 2 1/3 s, 9 until 3 2/3 s, but for the slow one.
+  const std::vector<double> ends = arrivals(program, {9, 3, 21, 4});
+  ASSERT_EQ(ends.size(), 4U);
+  EXPECT_DOUBLE_EQ(ends[0], 1 + 6 / 4.5);
+  EXPECT_DOUBLE_EQ(ends[1], 1);
+  EXPECT_DOUBLE_EQ(ends[2], 1 + 6 / 4.5 + 12 / 9.0);
+  EXPECT_DOUBLE_EQ(ends[3], 4);
+}
+
 TEST(Flows, WithoutLinksOnlyTheCapTakesTime) {
   OneRound program({1});
   program.add({}, 30);
