@@ -132,15 +132,15 @@ void warn_of_fit(const char* what, const char* remedy, const std::vector<HeldOut
       what, percent(summary.p90), remedy));
 }
 
-/// Constants that beat the hardware.
+/// Constants that beat the hardware, by more than twice what they are unsure of.
 void warn_of_constants(const Calibration& calibration, std::vector<std::string>& notes) {
-  constexpr double allowed = 1.02;  // data sheets are rounded
   for (const StructuralModel& structure : calibration.structures()) {
     const NetworkModel& model = network_model(structure.interconnect());
     for (std::size_t k = 0; k < model.constants.size(); ++k) {
       const NetworkConstant& constant = model.constants[k];
-      const double share = constant.data_sheet / structure.fit().constants[k].value;
-      if (share <= allowed) continue;
+      const FittedConstant& fitted = structure.fit().constants[k];
+      const double share = constant.data_sheet / fitted.value;
+      if (share <= fitted.factor * fitted.factor) continue;
       notes.push_back(fmt::format(
           "'{}' ({}) would be used at {} of its data-sheet rate, which is impossible: another "
           "network, other numbers of nodes or ranks, or times in another unit",
