@@ -9,7 +9,7 @@ include(nccl_tests.cmake)
 collbench_test(device
   SOURCES call_meeting_test.cc cuda_call_test.cc cuda_places_test.cc device_commands_test.cc device_levels_test.cc device_memories.cc
     device_rows_test.cc every_element.cc
-  USES transports_cuda TIMEOUT 600)
+  USES transports_cuda KEEPS_MEMORY TIMEOUT 600)
 set_source_files_properties(device_levels_test.cc device_rows_test.cc PROPERTIES
   COMPILE_OPTIONS -ffp-contract=off)
 # The reference must not contract where the host has a fused multiply-add.

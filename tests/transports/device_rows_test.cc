@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/transports/device_memories.h"
+#include "tests/transports/kept_threads.h"
 
 #include "algorithms/registry.h"
 #include "transports/cuda/device_row_player.h"
@@ -63,21 +64,16 @@ class Stand {
 
   /// False if some block gave up.
   bool play(DeviceMemories& memories, std::chrono::milliseconds patience) {
-    std::vector<std::thread> blocks;
     std::atomic<bool> fine = true;
-    for (Rank rank = 0; rank < rows_.ranks; ++rank) {
-      for (int lane = 0; lane < lanes_.lanes; ++lane) {
-        blocks.emplace_back([&, rank, lane] {
-          DeviceRowTable table = table_of(memories);
-          table.home = rank % static_cast<int>(flags_.size());
-          ThreadMachine machine(patience);
-          visit_element(rows_.type, rows_.op, [&]<class Element, class Op>() {
-            if (!play_row<Element, Op>(table, rank, lane, machine)) fine = false;
-          });
-        });
-      }
-    }
-    for (std::thread& block : blocks) block.join();
+    kept_threads().run(rows_.ranks * lanes_.lanes, [&](int block) {
+      const Rank rank = block / lanes_.lanes;
+      DeviceRowTable table = table_of(memories);
+      table.home = rank % static_cast<int>(flags_.size());
+      ThreadMachine machine(patience);
+      visit_element(rows_.type, rows_.op, [&]<class Element, class Op>() {
+        if (!play_row<Element, Op>(table, rank, block % lanes_.lanes, machine)) fine = false;
+      });
+    });
     started_ += static_cast<std::uint64_t>(rows_.numbers);
     return fine;
   }

@@ -14,7 +14,7 @@ target_compile_definitions(collbench_nccl_fails PRIVATE NCCL_ERROR=3)
 collbench_test(nccl
   SOURCES cuda_neighbours_test.cc gpu_machine_test.cc gpu_survey_test.cc nccl_communicator_test.cc
     nccl_group_test.cc nccl_library_test.cc nccl_settings_test.cc
-  USES transports_nccl bench topologies
+  USES transports_nccl bench topologies KEEPS_MEMORY
   ASAN_OPTIONS detect_leaks=0)
 target_compile_definitions(collbench_nccl_test PRIVATE
   GPU_STAND_IN="$<TARGET_FILE:collbench_gpu_stand_in>"

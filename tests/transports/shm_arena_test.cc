@@ -5,13 +5,13 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "tests/transports/kept_threads.h"
 #include "tests/transports/small_values.h"
 
 #include "algorithms/registry.h"
@@ -50,35 +50,31 @@ void on_mappings(int ranks, std::string_view algorithm,
   const Mapping first(file, bytes);
   create_shm_world(first.begin, ranks, options);
   std::vector<std::exception_ptr> failures(static_cast<std::size_t>(ranks));
-  std::vector<std::thread> threads;
-  for (Rank r = 0; r < ranks; ++r) {
-    threads.emplace_back([&, r] {
-      const Mapping mine(file, bytes);
-      std::byte* const part = mine.begin + world + per_rank * static_cast<std::size_t>(r);
-      try {
-        const ShmView view{.world = mine.begin,
-                           .shared_begin = mine.begin,
-                           .shared_bytes = bytes,
-                           .heap = part,
-                           .heap_bytes = heap_bytes};
-        const AlgorithmSpec spec{std::string(algorithm), {}};
-        const auto communicator = make_schedule_communicator(
-            [&](Bytes, DataType) { return make_schedule(spec, ranks); }, make_shm_endpoint(view, r),
-            "test",
-            [&](Bytes bytes, const Collective& collective) {
-              const bool has_it = find_algorithm(spec.name).implements(collective.kind);
-              return has_it ? std::optional(make_schedule(spec, ranks, bytes, collective))
-                            : std::nullopt;
-            });
-        body(*communicator, part + heap_bytes);
-        communicator->barrier();  // nobody unmaps what another may still read
-      } catch (const std::exception& error) {
-        failures[static_cast<std::size_t>(r)] = std::current_exception();
-        abort_shm_world(mine.begin, error.what());
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  kept_threads().run(ranks, [&](Rank r) {
+    const Mapping mine(file, bytes);
+    std::byte* const part = mine.begin + world + per_rank * static_cast<std::size_t>(r);
+    try {
+      const ShmView view{.world = mine.begin,
+                         .shared_begin = mine.begin,
+                         .shared_bytes = bytes,
+                         .heap = part,
+                         .heap_bytes = heap_bytes};
+      const AlgorithmSpec spec{std::string(algorithm), {}};
+      const auto communicator = make_schedule_communicator(
+          [&](Bytes, DataType) { return make_schedule(spec, ranks); }, make_shm_endpoint(view, r),
+          "test",
+          [&](Bytes bytes, const Collective& collective) {
+            const bool has_it = find_algorithm(spec.name).implements(collective.kind);
+            return has_it ? std::optional(make_schedule(spec, ranks, bytes, collective))
+                          : std::nullopt;
+          });
+      body(*communicator, part + heap_bytes);
+      communicator->barrier();  // nobody unmaps what another may still read
+    } catch (const std::exception& error) {
+      failures[static_cast<std::size_t>(r)] = std::current_exception();
+      abort_shm_world(mine.begin, error.what());
+    }
+  });
   close(file);
   for (const std::exception_ptr& failure : failures) {
     if (failure) std::rethrow_exception(failure);

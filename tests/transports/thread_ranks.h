@@ -4,8 +4,9 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <thread>
 #include <vector>
+
+#include "tests/transports/kept_threads.h"
 
 #include "transports/shm/shm_world.h"
 #include "transports/waiting.h"
@@ -19,24 +20,20 @@ inline Region float_region(std::vector<float>& values) {
   return {reinterpret_cast<std::byte*>(values.data()), std::ssize(values), DataType::f32};
 }
 
-/// Calls body(endpoint) for every rank; joins all, then rethrows the first rank's exception.
+/// Calls body(endpoint) for every rank; waits for all, then rethrows the first rank's exception.
 inline void on_thread_ranks(int ranks, const std::function<void(std::unique_ptr<Endpoint>)>& body,
                             const ShmOptions& options = {.timeout = Seconds{20.0}}) {
   const auto world = allocate_shm_world(ranks, options);
   std::vector<std::exception_ptr> failures(static_cast<std::size_t>(ranks));
-  std::vector<std::thread> threads;
-  for (Rank r = 0; r < ranks; ++r) {
-    threads.emplace_back([&, r] {
-      take_short_turns();
-      try {
-        body(make_shm_endpoint({.world = world.get()}, r));
-      } catch (const std::exception& error) {
-        failures[static_cast<std::size_t>(r)] = std::current_exception();
-        abort_shm_world(world.get(), error.what());
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  kept_threads().run(ranks, [&](Rank r) {
+    take_short_turns();
+    try {
+      body(make_shm_endpoint({.world = world.get()}, r));
+    } catch (const std::exception& error) {
+      failures[static_cast<std::size_t>(r)] = std::current_exception();
+      abort_shm_world(world.get(), error.what());
+    }
+  });
   for (const std::exception_ptr& failure : failures) {
     if (failure) std::rethrow_exception(failure);
   }
