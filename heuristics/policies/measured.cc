@@ -24,6 +24,7 @@
 #include "core/error.h"
 #include "core/plain_text.h"
 #include "heuristics/policies/policy.h"
+#include "heuristics/run_effects.h"
 #include "heuristics/time_curve.h"
 
 namespace collbench {
@@ -147,7 +148,7 @@ CurveTable table_at(const Question& question, IsWanted is_wanted) {
   const bool several = std::ranges::any_of(
       rows, [&](const MeasuredTime& row) { return row.library != rows.front().library; });
   // Of what was measured in place and out of place, the latter comes first and counts.
-  std::vector<MeasuredTime> medians = medians_of(rows);
+  std::vector<MeasuredTime> medians = medians_of(without_run_effects(rows));
   std::ranges::stable_sort(medians, std::greater(), said_of_place);
   for (const MeasuredTime& row : medians) {
     const auto name = listed.find(row.algorithm);

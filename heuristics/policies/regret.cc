@@ -14,6 +14,7 @@
 #include "core/suggest.h"
 #include "heuristics/calibration/fitted_choice.h"
 #include "heuristics/policies/policy.h"
+#include "heuristics/run_effects.h"
 #include "heuristics/time_curve.h"
 
 namespace collbench {
@@ -23,7 +24,8 @@ namespace {
 using PointKey = std::tuple<std::string, std::string, Scale, DataType, ReduceOp, bool,
                             CollectiveKind, int, Bytes>;
 using TimeRows = std::vector<MeasuredTime>;
-/// By name. Repeated measurements count with their median, as in a calibration.
+/// By name. Repeated measurements count with their median, as in a calibration, but what whole runs
+/// differ by does not count (heuristics/run_effects.h).
 using Candidates = std::map<std::string, MeasuredTime>;
 
 struct Points {
@@ -42,7 +44,7 @@ Points gather(std::span<const MeasuredTime> rows) {
     points.by_system[row.system].push_back(row);
   }
   for (const auto& [key, own] : compared) {
-    const TimeRows medians = medians_of(own);
+    const TimeRows medians = medians_of(without_run_effects(own));
     if (medians.size() < 2) continue;
     for (const MeasuredTime& row : medians) {
       points.candidates[key].emplace(full_name(row.algorithm, row.protocol), row);
@@ -74,8 +76,8 @@ std::string choose_at_largest_scale(const Candidates& candidates, TimeRows known
   known = nearest_kin(std::move(known), asked);
   std::string best;
   Seconds least{0};
-  for (const MeasuredTime& row :
-       medians_of(times_at_largest_scale(known, asked.system, asked.scale, asked.bytes))) {
+  for (const MeasuredTime& row : medians_of(without_run_effects(
+           times_at_largest_scale(known, asked.system, asked.scale, asked.bytes)))) {
     const std::string name = full_name(row.algorithm, row.protocol);
     if (candidates.count(name) == 0 || (!best.empty() && row.time >= least)) continue;
     best = name;

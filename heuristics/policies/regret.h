@@ -3,7 +3,8 @@
 //   regret = time(chosen) / time(best) - 1
 //
 // over the points where at least two algorithms of one library were measured with the same system,
-// scale, size, type, operator and place. A policy is asked at each point with the measurements that
+// scale, size, type, operator and place; where runs measured different ones, with times as of a
+// usual run (heuristics/run_effects.h). A policy is asked at each point with the measurements that
 // it may know: all of them (in sample), all but those of this size (held out), which is how it does
 // between the sizes of a table, or those of other tables, which is how it does at scales that were
 // not measured.
