@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "heuristics/nccl/library_rules.h"
+
 namespace collbench {
 namespace {
 
@@ -63,6 +65,11 @@ void use_sockets(NcclInputs& in, double rate, Seconds hop) {
   network.hop_ll = std::max(network.hop_ll, hop);
   network.hop_simple = std::max(network.hop_simple, 2.7 * network.hop_ll);
   lengthen_path(in);
+  // NCCL's own sockets state no latency.
+  const double stated = stated_latency_us(in);
+  change_graphs(in, [&](NcclGraph& graph) {
+    graph.latency_inter = std::max(0.0, graph.latency_inter - stated);
+  });
 }
 
 void remove_nvls(NcclInputs& in) { in.nvls.channels = 0; }

@@ -254,7 +254,24 @@ constexpr RuleRow rules[] = {{"hopper", "efa-v2", regions_of_p5},
                              {"hopper", "efa-v3", regions_of_p5en},
                              {"blackwell", "efa-v4", regions_of_p6}};
 
+struct StatedLatency {
+  std::string_view network;
+  double us;
+};
+/// Source: aws/aws-ofi-nccl 2daf7d30, src/platform-aws.cpp, platform_data_map, the same since 1.7.
+constexpr StatedLatency stated_latencies[] = {
+    {"efa-v1", 75}, {"efa-v2", 75}, {"efa-v3", 35}, {"efa-v4", 35}};
+
 }  // namespace
+
+double stated_latency_us(const NcclInputs& inputs) {
+  // p3dn's plugin states 150 us; NCCL 2.4, of which its times are, does not ask.
+  if (inputs.hardware.gpu.name == "volta") return 0;
+  for (const StatedLatency& row : stated_latencies) {
+    if (row.network == inputs.hardware.network.name) return row.us;
+  }
+  return 0;
+}
 
 bool is_rccl(const NcclInputs& inputs) { return inputs.hardware.gpu.name == "mi300x"; }
 

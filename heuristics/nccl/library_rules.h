@@ -1,8 +1,9 @@
 // What libraries take before they compare costs: RCCL's kernels between all pairs of a node, and
-// the regions of the tuner that AWS's network plugin brings.
+// the regions of the tuner that AWS's network plugin brings. And what a network's plugin tells the
+// library that compares.
 //
-// Both are published tables over sizes and ranks, so they are rows here. A tuner plugin sets the
-// cost of its choice to 0, and NCCL keeps its own where the choice is not available.
+// All are published tables, so they are rows here. A tuner plugin sets the cost of its choice to 0,
+// and NCCL keeps its own where the choice is not available.
 #pragma once
 
 #include <optional>
@@ -25,5 +26,9 @@ struct SettledPlay {
 /// 8 GPUs each.
 std::optional<SettledPlay> settled_play(const NcclInputs& inputs, Bytes bytes, TypedOp what = {},
                                         bool in_place = false);
+
+/// The latency that the network's plugin states, in us. NCCL's tuner adds it to its own for each
+/// step between nodes, twice for Simple; no step takes it. 0 where nothing is stated.
+double stated_latency_us(const NcclInputs& inputs);
 
 }  // namespace collbench

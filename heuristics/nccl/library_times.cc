@@ -173,10 +173,30 @@ class Clock {
   double doublings_;
 };
 
+/// The tuner's cost without the latency that a plugin states, which no step takes.
+double cost_us(const NcclInputs& inputs, const LibraryQuestion& question, const NcclTime& play) {
+  NcclTime same = play;
+  if (const double stated = stated_latency_us(inputs); stated > 0 && inputs.nodes > 1) {
+    NcclInputs unstated = inputs;
+    for (NcclGraph* graph :
+         {&unstated.ring, &unstated.tree, &unstated.collnet_chain, &unstated.collnet_direct}) {
+      graph->latency_inter = std::max(0.0, graph->latency_inter - stated);
+    }
+    for (const NcclTime& each :
+         nccl_times(unstated, question.bytes, question.what, question.in_place)) {
+      if (each.algorithm == play.algorithm && each.protocol == play.protocol) same = each;
+    }
+  }
+  return same.latency_us + static_cast<double>(question.bytes.count) / (1000 * same.bandwidth);
+}
+
 /// With the tuner's cost, where it has one that says more than the model.
-double blended(double modelled, const NcclTime& play, double bytes) {
+double blended(double modelled, const NcclInputs& inputs, const LibraryQuestion& question,
+               const NcclTime& play) {
   if (play.bandwidth <= 0 || is_nvls(play.algorithm)) return modelled;
-  const double cost = play.latency_us + bytes / (1000 * play.bandwidth);
+  const double bytes = std::max(1.0, static_cast<double>(question.bytes.count));
+  if (bytes <= blend_from) return modelled;
+  const double cost = cost_us(inputs, question, play);
   const double share =
       most_blend * std::clamp(std::log2(bytes / blend_from) / blend_doublings, 0.0, 1.0);
   return std::pow(modelled, 1 - share) * std::pow(cost, share);
@@ -211,7 +231,7 @@ double library_us(const NcclInputs& inputs, const LibraryQuestion& question, con
                   const LibraryConstants& constants) {
   const double bytes = std::max(1.0, static_cast<double>(question.bytes.count));
   const double modelled = Clock(inputs, constants, bytes).microseconds(play);
-  return with_launches(blended(modelled, play, bytes), question.gpus_per_process);
+  return with_launches(blended(modelled, inputs, question, play), question.gpus_per_process);
 }
 
 std::vector<LibraryPlay> library_plays(const NcclInputs& inputs, const LibraryQuestion& question) {

@@ -27,6 +27,8 @@
 // where GPUs serve the network too), and what the network carries, S / (net / (N > 2 ? 2 : 1)),
 // overlap.
 //
+// What a network's plugin states as its latency is in the choice and in no time (library_rules.h).
+//
 // A channel is one block of threads, and NCCL uses few of them for short vectors, so that rings
 // with LL and LL128 are as fast as the channels in use. Steps, starts, fills and what a channel
 // carries are constants times factors of the GPU's generation, hops those of the network

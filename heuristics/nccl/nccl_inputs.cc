@@ -17,6 +17,7 @@
 #include "core/error.h"
 #include "core/plain_text.h"
 #include "core/suggest.h"
+#include "heuristics/nccl/library_rules.h"
 #include "heuristics/nccl/nccl_model.h"
 
 namespace collbench {
@@ -247,6 +248,15 @@ void set_switches(const Costs& costs, double inside, NcclInputs& inputs) {
   inputs.collnet_chain.pattern = inputs.collnet_direct.pattern = 6;
 }
 
+/// Of every graph between nodes, as NCCL's search takes it from the adapters.
+void set_stated_latency(NcclInputs& inputs) {
+  if (inputs.nodes == 1) return;
+  for (NcclGraph* graph :
+       {&inputs.ring, &inputs.tree, &inputs.nvls, &inputs.collnet_chain, &inputs.collnet_direct}) {
+    graph->latency_inter = stated_latency_us(inputs);
+  }
+}
+
 /// NVLink joins the hosts of a domain: NCCL takes them for one node.
 int nodes_that_count(const Topology& topology, const Gpus& gpus, int ranks, int nodes) {
   if (gpus.per_host == 0) return nodes;
@@ -283,6 +293,7 @@ NcclInputs nccl_inputs(const Machine& machine, int ranks, int nodes) {
   inputs.nvswitch = rates.direct && rates.switched;
   set_graphs(rates, gpus, inputs);
   set_switches(machine.costs, rates.inside_nominal * gpus.generation.search_share, inputs);
+  set_stated_latency(inputs);
   inputs.guessed = !said.has_value();
   inputs.origin = said ? fmt::format("graphs of {} on {}, as its search finds them", name,
                                      counted(inputs.nodes, "node"))

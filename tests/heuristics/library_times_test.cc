@@ -182,6 +182,24 @@ TEST(LibraryTimesTest, TreesBetweenNodesHopAndShareTheirAdapters) {
               by_hand(8, 4.93 * (1 + 0.04 * 2), 2), 1e-6);
 }
 
+TEST(LibraryTimesTest, NoStepTakesTheLatencyThatAPluginStates) {
+  const NcclInputs stated = inputs_of("cluster:2xaws-p4d", 16, 2);
+  NcclInputs plain = stated;
+  plain.ring.latency_inter = plain.tree.latency_inter = 0;
+  for (const NcclProtocol protocol :
+       {NcclProtocol::ll, NcclProtocol::ll128, NcclProtocol::simple}) {
+    for (const Bytes bytes : {64_KiB, 8_MiB, 1_GiB}) {
+      const LibraryQuestion question = forced(bytes, NcclAlgorithm::tree, protocol);
+      EXPECT_NEAR(us_of(stated, question), us_of(plain, question), 1e-6) << to_string(bytes);
+      const auto counted = [&](const NcclInputs& inputs) {
+        return library_choice(inputs, question).tuner.latency_us;
+      };
+      EXPECT_NEAR(counted(stated) - counted(plain), protocol == NcclProtocol::simple ? 300 : 150,
+                  1e-6);
+    }
+  }
+}
+
 double filled(double flow, double fill) { return flow + flow * fill / (flow + fill); }
 
 TEST(LibraryTimesTest, SwitchesThatAddFillAndFlowAtTheRateOfTheMachine) {

@@ -76,6 +76,20 @@ TEST(NcclInputsTest, ChannelsAreAsFastAsTheAdaptersThatTheyShare) {
   EXPECT_EQ(single.ring.channels, 1);
 }
 
+TEST(NcclInputsTest, PluginsStateTheLatencyThatTheTunerCounts) {
+  EXPECT_NEAR(inputs_on("cluster:2xaws-p5", 16, 2).tree.latency_inter, 75, 1e-9);
+  EXPECT_EQ(inputs_on("cluster:2xaws-p3dn", 16, 2).ring.latency_inter, 0) << "NCCL 2.4 asks not";
+  EXPECT_NEAR(inputs_on("cluster:2xaws-p6-b200", 16, 2).nvls.latency_inter, 35, 1e-9);
+  EXPECT_EQ(inputs_on("aws-p5", 8, 1).ring.latency_inter, 0) << "no way out of the node";
+  EXPECT_EQ(inputs_on("cluster:2xdgx-h100", 16, 2).ring.latency_inter, 0);
+  // Twice two ways of 75 us more for Simple than for LL128.
+  const auto play = [](Bytes bytes) {
+    return to_string(library_choice(inputs_on("cluster:2xaws-p5", 16, 2), {.bytes = bytes}));
+  };
+  EXPECT_EQ(play(16_MiB), "double-tree, LL128");
+  EXPECT_EQ(play(64_MiB), "nvls-tree, Simple");
+}
+
 TEST(NcclInputsTest, RingsRunOverTheWiresThatExist) {
   const NcclInputs mesh = inputs_on("mi300x", 8, 1);
   EXPECT_NEAR(mesh.hardware.of_gpu, 7 * 64 * 0.7, 1e-9) << "7 xGMI links a GPU";
