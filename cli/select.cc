@@ -168,6 +168,7 @@ Inquiry inquiry_of(const Settings& settings) {
     }
     set_nodes(settings, fitted, question);
     question.devices = devices_of(settings, question.machine);
+    if (fitted == nullptr) note_seats(question, inquiry.notes);
     inquiry.questions.push_back(std::move(question));
   }
   read_graphs(settings, inquiry);

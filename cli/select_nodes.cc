@@ -101,6 +101,12 @@ void set_nodes(const Settings& settings, const Calibration* fitted, Question& qu
   if (text != "auto" && fitted == nullptr) require_seats(question, settings.label("nodes"));
 }
 
+void note_seats(const Question& question, std::vector<std::string>& notes) {
+  if (question.machine == nullptr) return;
+  std::string words = words_on_seats(question.machine->topology, question.workers, question.nodes);
+  if (!words.empty()) notes.push_back(std::move(words));
+}
+
 Bytes smallest_of_table(const Settings& settings, DataType type) {
   const Bytes first = settings.given("minbytes") ? settings.size("minbytes") : Bytes{1024};
   return std::max(first, Bytes{size_of(type)});

@@ -32,6 +32,9 @@ void require_element(const Question& question);
 /// nodes of a cluster seat.
 void set_nodes(const Settings& settings, const Calibration* fitted, Question& question);
 
+/// How the workers of a question are seated where they do not fill the nodes of its cluster.
+void note_seats(const Question& question, std::vector<std::string>& notes);
+
 /// A fitted file describes one node where several ranks share one: then as many as are asked for.
 Machine machine_asked(const std::string& name, const Calibration* fitted, const Question& question);
 

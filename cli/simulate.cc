@@ -2,6 +2,9 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <set>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -18,6 +21,7 @@
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/stop_request.h"
+#include "heuristics/calibration/fit.h"
 
 namespace collbench {
 namespace {
@@ -72,6 +76,20 @@ void check_details(const Settings& settings, const std::vector<Case>& cases) {
   }
 }
 
+/// Where ranks that do not fill the nodes of a cluster sit, once for each.
+void tell_seats(const std::vector<Case>& cases, CaseBinder& binder) {
+  std::set<std::string> told;
+  for (const Case& point : cases) {
+    if (point.simulated.mapping != Simulated().mapping) continue;
+    const Topology& topology = binder.machine_of(point).topology;
+    const std::string words =
+        words_on_seats(topology, point.workers, nodes_of(topology.layout(), point.workers));
+    if (words.empty() || !told.insert(words).second) continue;
+    std::cerr << fmt::format("collbench: {}: {} (--mapping says otherwise)\n",
+                             point.simulated.topology, words);
+  }
+}
+
 int simulate_cases(const Settings& settings, std::vector<Case> cases) {
   require(!settings.flag("check") || !settings.flag("real-data"),
           "--check plays on two engines, of which only simgrid moves --real-data: leave one out");
@@ -84,6 +102,7 @@ int simulate_cases(const Settings& settings, std::vector<Case> cases) {
   const Outputs outputs = outputs_of(settings, record_format_names());
   for (const Case& point : plan.cases)
     binder->require_playable(point);  // before a file is replaced
+  tell_seats(plan.cases, *binder);
   ReporterSet reporters(outputs, plan.sampling);
   const bool is_table = outputs.console.empty() || outputs.console == "table";
   if (settings.flag("explain"))

@@ -1,6 +1,7 @@
 #include "cli/train_simulated.h"
 
 #include <algorithm>
+#include <iostream>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 #include "core/error.h"
 #include "core/plain_text.h"
 #include "core/suggest.h"
+#include "heuristics/calibration/fit.h"
 #include "heuristics/diagnosis/floors.h"
 #include "topologies/specification.h"
 #include "training/workloads/workload.h"
@@ -100,8 +102,20 @@ StepCosts costs_of(const Settings& settings) {
   return result;
 }
 
+namespace {
+
+/// Where workers that do not fill the nodes of a cluster sit.
+void tell_seats_of_workers(const std::string& topology, int workers) {
+  const Topology network = machine(topology, workers).topology;
+  const std::string words = words_on_seats(network, workers, nodes_of(network.layout(), workers));
+  if (!words.empty()) std::cerr << fmt::format("collbench: {}: {}\n", topology, words);
+}
+
+}  // namespace
+
 std::vector<std::string> price_buckets(const Settings& settings, StepModel& model) {
   const bool shares = model.sharding != StateSharding::none;
+  tell_seats_of_workers(settings.text("topo"), model.workers);
   require(!shares || settings.text("buckets") != "auto",
           fmt::format("{}: auto plans for all-reduces, and {} has none", settings.label("buckets"),
                       settings.label("sharding")));

@@ -30,7 +30,8 @@ std::vector<std::string> expand_names(const std::vector<std::string>& names, con
   require(collective.counts.empty() || !common.simulated.equal_chunks,
           "shares with counts are whole elements; leave --equal-chunks out");
   const auto make = [&](const AlgorithmSpec& spec) {
-    make_schedule(fit_to(spec, topology, workers), workers, Bytes{0}, collective);
+    const int nodes = nodes_of(topology.layout(), workers);
+    make_schedule(fit_to_nodes(spec, topology, workers, nodes), workers, Bytes{0}, collective);
   };
   std::vector<std::string> expanded;
   for (const std::string& name : names) {

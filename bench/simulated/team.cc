@@ -63,7 +63,7 @@ Scenario scenario_of(const Case& point, const Machine& machine, const AlgorithmS
       routed_for(algorithm, machine.topology, point.bytes, point.collective), simulated);
   return Scenario{.schedule = schedule_of(point, algorithm),
                   .machine = std::move(slowed),
-                  .placement = place(simulated.mapping, point.workers, machine.topology),
+                  .placement = hosts_of_ranks(simulated.mapping, point.workers, machine.topology),
                   .count = element_count(point),
                   .type = point.type,
                   .op = point.op,
@@ -233,8 +233,12 @@ Choice CaseBinder::decide_protocol(const Scenario& scenario) {
 BoundCase CaseBinder::bind(const Case& point) {
   const Machine& machine = machine_of(point);
   remember_machine(machine);
-  const AlgorithmSpec spec =
-      fit_to(parse_algorithm_spec(point.algorithm), machine.topology, group_size(point));
+  const AlgorithmSpec asked = parse_algorithm_spec(point.algorithm);
+  const int ranks = group_size(point);
+  const bool spread = point.simulated.mapping == Simulated().mapping;
+  const AlgorithmSpec spec = spread ? fit_to_nodes(asked, machine.topology, ranks,
+                                                   nodes_of(machine.topology.layout(), ranks))
+                                    : fit_to(asked, machine.topology, ranks);
   BoundCase bound{scenario_of(point, machine, spec), to_string(spec)};
   if (point.simulated.protocol != "auto") {
     require_protocol(point);
@@ -275,7 +279,7 @@ void CaseBinder::require_playable(const Case& point) {
   require_protocol(point);
   start_times(disturbance_of(point.simulated), point.workers);
   slowed_as_asked(machine.topology, point.simulated);
-  place(point.simulated.mapping, point.workers, machine.topology);
+  hosts_of_ranks(point.simulated.mapping, point.workers, machine.topology);
 }
 
 Choice CaseBinder::decide_algorithm(const Case& point) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,8 +11,8 @@
 
 #include "algorithms/synthesised.h"
 #include "core/error.h"
+#include "core/plain_text.h"
 #include "heuristics/synthesis/synthesise.h"
-#include "topologies/machine.h"
 #include "topologies/wire_rings.h"
 
 namespace collbench {
@@ -136,6 +137,19 @@ AlgorithmSpec fit_to(const AlgorithmSpec& spec, const Topology& topology, int ra
   return fitted;
 }
 
+AlgorithmSpec fit_to_nodes(const AlgorithmSpec& spec, const Topology& topology, int ranks,
+                           int nodes) {
+  AlgorithmSpec fitted = spec;
+  const int each = ranks_on_node(topology.layout(), ranks, nodes);
+  const bool spare = each > 1 && have_spare_seats(topology.layout(), ranks, nodes);
+  if (spare && spec.options.count("channels") > 0) {
+    fitted.options.try_emplace("node", std::to_string(each));
+  } else if (spare && (spec.name == "hierarchical" || spec.name.starts_with("torus"))) {
+    fitted.options.try_emplace("dims", fmt::format("{}x{}", each, ranks / each));
+  }
+  return fit_to(fitted, topology, ranks);
+}
+
 int nodes_of(const Layout& layout, int ranks) {
   const int seats = seats_of_node(layout);
   if (seats == 0) return 1;
@@ -148,6 +162,18 @@ bool seats_evenly(const Layout& layout, int ranks, int nodes) {
   return seats > 0 && nodes <= layout.dims.back() && ranks % nodes == 0 && ranks / nodes <= seats;
 }
 
+int ranks_on_node(const Layout& layout, int ranks, int nodes) {
+  for (const int asked : {nodes, nodes_of(layout, ranks)}) {
+    if (seats_evenly(layout, ranks, asked)) return ranks / asked;
+  }
+  return 0;
+}
+
+bool have_spare_seats(const Layout& layout, int ranks, int nodes) {
+  const int each = ranks_on_node(layout, ranks, nodes);
+  return each > 0 && each < ranks && each < seats_of_node(layout);
+}
+
 std::vector<Host> seats_of_ranks(const Topology& topology, int ranks, int nodes) {
   const Layout& layout = topology.layout();
   if (!seats_evenly(layout, ranks, nodes)) return place("row-major", ranks, topology);
@@ -155,6 +181,23 @@ std::vector<Host> seats_of_ranks(const Topology& topology, int ranks, int nodes)
   std::vector<Host> hosts;
   for (Rank r = 0; r < ranks; ++r) hosts.push_back(r / each * seats_of_node(layout) + r % each);
   return hosts;
+}
+
+std::vector<Host> hosts_of_ranks(const std::string& order, int ranks, const Topology& topology) {
+  return order == "row-major" ? seats_of_ranks(topology, ranks, nodes_of(topology.layout(), ranks))
+                              : place(order, ranks, topology);
+}
+
+std::string words_on_seats(const Topology& topology, int ranks, int nodes) {
+  const int seats = seats_of_node(topology.layout());
+  if (seats == 0 || ranks <= seats || ranks % seats == 0) return "";
+  const int each = ranks_on_node(topology.layout(), ranks, nodes);
+  if (each > 0) {
+    return fmt::format("{} are seated as {} on each of {}, which have room for {}",
+                       counted(ranks, "worker"), each, counted(ranks / each, "node"), seats);
+  }
+  return fmt::format("{} fill nodes of {} one after the other, with {} on the last",
+                     counted(ranks, "worker"), seats, ranks % seats);
 }
 
 }  // namespace collbench

@@ -88,21 +88,12 @@ int better_pieces(const Schedule& schedule, const Prediction& predicted, Bytes b
   return 1 << static_cast<int>(std::log2(best) + 0.5);
 }
 
-/// Ranks of each node of a cluster; 0 where they are not spread evenly over its nodes.
 int ranks_of_node(const Question& question) {
-  const Layout& layout = question.machine->topology.layout();
-  for (const int nodes : {question.nodes, nodes_of(layout, question.workers)}) {
-    if (seats_evenly(layout, question.workers, nodes)) return question.workers / nodes;
-  }
-  return 0;
+  return ranks_on_node(question.machine->topology.layout(), question.workers, question.nodes);
 }
 
-/// Whether the nodes that the ranks are spread over have more seats than ranks. The layout of the
-/// machine, which is that of its seats, says nothing of the ranks then.
 bool have_seats_to_spare(const Question& question) {
-  const int each = ranks_of_node(question);
-  return each > 0 && each < question.workers &&
-         each < seats_of_node(question.machine->topology.layout());
+  return have_spare_seats(question.machine->topology.layout(), question.workers, question.nodes);
 }
 
 /// Where ranks are on several nodes. As NCCL plays, each rank of a node is the one that leaves it
@@ -177,7 +168,8 @@ class ModelPolicy {
     Candidate found{name, "", {}, "", refusal(question_, name)};
     if (!found.refused.empty()) return found;
     try {
-      const AlgorithmSpec spec = fitted(name);
+      const AlgorithmSpec spec = fit_to_nodes(parse_algorithm_spec(name), machine_.topology,
+                                              question_.workers, question_.nodes);
       const std::string known = known_as(name, question_.available).value_or(name);
       // The rings over wires are many words; the name asks for them again.
       const bool as_asked =
@@ -232,19 +224,6 @@ class ModelPolicy {
   }
 
  private:
-  /// The algorithm as the machine suggests it, or the ranks of each node.
-  AlgorithmSpec fitted(const std::string& name) const {
-    AlgorithmSpec spec = parse_algorithm_spec(name);
-    const int each = ranks_of_node(question_);
-    const bool spare = each > 1 && have_seats_to_spare(question_);
-    if (spare && spec.options.count("channels") > 0) {
-      spec.options.try_emplace("node", std::to_string(each));
-    } else if (spare && (spec.name == "hierarchical" || spec.name.starts_with("torus"))) {
-      spec.options.try_emplace("dims", fmt::format("{}x{}", each, question_.workers / each));
-    }
-    return fit_to(spec, machine_.topology, question_.workers);
-  }
-
   Schedule made(const AlgorithmSpec& spec) const {
     return make_schedule(spec, question_.workers, question_.bytes,
                          {question_.collective, 0, question_.counts});
