@@ -172,4 +172,10 @@ std::span<const AdapterNetwork> adapter_networks() {
   return rows;
 }
 
+const AdapterNetwork& network_by_latency(Seconds way) {
+  constexpr Seconds least_of_software{10e-6};
+  const char* const name = way < least_of_software ? "offloaded" : "software";
+  return *std::ranges::find(adapter_networks(), name, &AdapterNetwork::name);
+}
+
 }  // namespace collbench

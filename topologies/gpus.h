@@ -57,5 +57,8 @@ struct Gpus {
 std::span<const GpuGeneration> gpu_generations();
 /// infiniband, roce, slingshot, efa-v1, ..., and for what is not known offloaded and software.
 std::span<const AdapterNetwork> adapter_networks();
+/// For adapters of which nothing but the latency of a way is known: offloaded, or from 10 us on
+/// software, whose protocols have more.
+const AdapterNetwork& network_by_latency(Seconds way);
 
 }  // namespace collbench

@@ -191,19 +191,16 @@ Topology make_dragonfly(const Specification& spec) {
 }
 
 /// The kind of network that joins nodes of GPUs by adapters that were given: as said, or by their
-/// latency, of which protocols in software have more.
+/// latency.
 void join_gpus(const Specification& spec, Costs& costs) {
   if (!costs.gpus) {
     if (spec.network != nullptr) spec.refuse("network= is for nodes whose file has [gpus]");
     return;
   }
-  constexpr Seconds least_of_software{10e-6};
   if (spec.network != nullptr) {
     costs.gpus->network = *spec.network;
   } else if (spec.latency) {
-    costs.gpus->network =
-        find_row("network", *spec.latency < least_of_software ? "offloaded" : "software",
-                 adapter_networks());
+    costs.gpus->network = network_by_latency(*spec.latency);
   }
 }
 

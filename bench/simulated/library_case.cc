@@ -37,6 +37,10 @@ LibraryQuestion library_question(const Case& point) {
   return question;
 }
 
+NcclInputs library_inputs(const Case& point, const Machine& machine) {
+  return nccl_inputs(machine, point.workers, nodes_of(machine.topology.layout(), point.workers));
+}
+
 }  // namespace
 
 bool is_library_case(const std::string& algorithm) {
@@ -44,17 +48,17 @@ bool is_library_case(const std::string& algorithm) {
          algorithm.starts_with(std::string(library) + ":");
 }
 
-void require_library_case(const Case& point) {
+void require_library_case(const Case& point, const Machine& machine) {
   require(point.collective == CollectiveKind::all_reduce,
           fmt::format("{}: only all-reduce is modelled, not {}", point.algorithm,
                       to_string(point.collective)));
   library_question(point);
+  library_inputs(point, machine);
 }
 
 Measurement measure_library_case(const Case& point, const Machine& machine) {
-  require_library_case(point);
-  const int nodes = nodes_of(machine.topology.layout(), point.workers);
-  const NcclInputs inputs = nccl_inputs(machine, point.workers, nodes);
+  require_library_case(point, machine);
+  const NcclInputs inputs = library_inputs(point, machine);
   const LibraryPlay play = library_choice(inputs, library_question(point));
   return modelled(play.time, "nccl: " + to_string(play),
                   "what the library's kernels do is not a schedule of messages");

@@ -265,7 +265,7 @@ void CaseBinder::require_modelled(const Case& point) {
       messages_only_ ? "only messages can be traced or checked" : need_of_messages(point);
   require(need.empty(),
           fmt::format("{}: {}, and it is not a schedule of messages", point.algorithm, need));
-  if (is_library_case(point.algorithm)) return require_library_case(point);
+  if (is_library_case(point.algorithm)) return require_library_case(point, machine_of(point));
   require(point.collective == CollectiveKind::all_reduce,
           fmt::format("{}: switches add whole vectors; it has no {}", point.algorithm,
                       to_string(point.collective)));

@@ -109,9 +109,9 @@ std::optional<Measurement> measure_fitted_case(const Case& point, const Calibrat
 /// Whether it is a name of what NCCL or RCCL would play.
 bool is_library_case(const std::string& algorithm);
 
-/// Throws InvalidArgument for another collective, an unknown name or protocol. Requires
-/// is_library_case().
-void require_library_case(const Case& point);
+/// Throws InvalidArgument for another collective, an unknown name or protocol, and for a machine or
+/// a number of ranks that NCCL's model has no graphs for. Requires is_library_case().
+void require_library_case(const Case& point, const Machine& machine);
 /// What that takes. Throws as require_library_case(), and InvalidArgument for what NCCL does not
 /// have there.
 Measurement measure_library_case(const Case& point, const Machine& machine);

@@ -18,6 +18,7 @@
 #include "core/plain_text.h"
 #include "core/suggest.h"
 #include "heuristics/nccl/library_rules.h"
+#include "heuristics/nccl/library_times.h"
 #include "heuristics/nccl/nccl_model.h"
 
 namespace collbench {
@@ -82,6 +83,7 @@ struct Rates {
   double adapters = 0;
   bool direct = false;    // no bridge of a processor is between its hosts
   bool switched = false;  // but a switch
+  Seconds way{0};         // from a node to the next
 };
 
 /// Hosts of one node, or of one domain of NVLink.
@@ -123,6 +125,7 @@ void add_outside(const Topology& topology, const Gpus& gpus, int per_node, Rates
   const int next = per_node + seats <= topology.hosts() ? seats : per_node;
   for (Host host = 0; host < per_node; ++host) {
     topology.route(host, host + next, route);
+    rates.way = std::max(rates.way, summarize(topology, route).latency);
     for (std::size_t i = 0; i < route.size(); ++i) {
       if (cuts.size() <= i) cuts.emplace_back();
       cuts[i].insert(route[i]);
@@ -253,7 +256,7 @@ void set_stated_latency(NcclInputs& inputs) {
   if (inputs.nodes == 1) return;
   for (NcclGraph* graph :
        {&inputs.ring, &inputs.tree, &inputs.nvls, &inputs.collnet_chain, &inputs.collnet_direct}) {
-    graph->latency_inter = stated_latency_us(inputs);
+    graph->latency_inter = std::max(graph->latency_inter, stated_latency_us(inputs));
   }
 }
 
@@ -268,6 +271,50 @@ int nodes_that_count(const Topology& topology, const Gpus& gpus, int ranks, int 
   return domains;
 }
 
+/// Whether the hosts are on a network, a GPU each, and not in a node or those of a cluster: nothing
+/// says what GPUs they are, and no link is like those inside nodes.
+bool are_on_network(const Machine& machine, const Gpus& guessed) {
+  if (machine.costs.gpus) return false;
+  const auto classes = machine.topology.classes();
+  const bool all_far =
+      std::ranges::all_of(classes, [](const LinkClass& each) { return each.level > 0; });
+  const bool is_inside = std::ranges::any_of(classes, [](const LinkClass& each) {
+    return std::ranges::any_of(std::array{"nvl", "nvswitch", "xgmi", "infinity", "pci"},
+                               [&](const char* name) { return each.name.starts_with(name); });
+  });
+  const bool is_cluster = machine.topology.layout().kind == Layout::Kind::hierarchy;
+  return all_far || (!is_cluster && !is_inside && guessed.generation.name == "unknown");
+}
+
+void require_gpus(const Topology& topology) {
+  const bool is_slice = std::ranges::any_of(
+      topology.classes(), [](const LinkClass& each) { return each.name.starts_with("ici"); });
+  require(!is_slice, topology.name() + ": NCCL does not run on TPUs, whose chips have no GPUs");
+}
+
+/// Of ranks that are not spread evenly some nodes have more, and others other graphs.
+void require_equal_nodes(const Topology& topology, int ranks, int nodes) {
+  const int seats = seats_of_node(topology.layout());
+  if (seats == 0 || ranks / nodes <= seats) return;
+  const int needed = (ranks + seats - 1) / seats;
+  throw InvalidArgument(fmt::format(
+      "{} of {} have room for {} each, and what NCCL plays is modelled where all have as many: {} "
+      "need {} and are not spread evenly; take a multiple of {}",
+      nodes == 1 ? "nodes" : counted(nodes, "node"), topology.name(), seats, counted(ranks, "rank"),
+      counted(needed, "node"), needed));
+}
+
+/// The library's hops are those of networks that were measured; links that take longer are waited
+/// for.
+void wait_for_links(Seconds way, NcclInputs& inputs) {
+  AdapterNetwork& network = inputs.hardware.network;
+  const Seconds least = way / LibraryConstants().hop_ll128_of_ll;
+  if (least <= network.hop_ll) return;
+  inputs.ring.latency_inter = inputs.tree.latency_inter = (least - network.hop_ll).count() * 1e6;
+  network.hop_ll = least;
+  network.hop_simple = std::max(network.hop_simple, least);
+}
+
 }  // namespace
 
 NcclInputs nccl_inputs(const Machine& machine, int ranks, int nodes) {
@@ -275,29 +322,41 @@ NcclInputs nccl_inputs(const Machine& machine, int ranks, int nodes) {
           fmt::format("{} ranks cannot be spread evenly over {} nodes", ranks, nodes));
   const std::string& name = machine.topology.name();
   const std::optional<Gpus>& said = machine.costs.gpus;
-  const Gpus gpus = said ? *said : guessed_gpus(node_name(name));
+  require_gpus(machine.topology);
+  Gpus gpus = said ? *said : guessed_gpus(node_name(name));
+  const bool on_network = are_on_network(machine, gpus);
   NcclInputs inputs;
   inputs.ranks = ranks;
-  inputs.nodes = said ? nodes_that_count(machine.topology, *said, ranks, nodes) : nodes;
+  inputs.nodes = said         ? nodes_that_count(machine.topology, *said, ranks, nodes)
+                 : on_network ? ranks
+                              : nodes;
+  if (!on_network && gpus.per_host == 0) require_equal_nodes(machine.topology, ranks, nodes);
+  Rates rates;
+  add_inside(machine.topology, gpus, ranks / inputs.nodes, rates);
+  if (inputs.nodes > 1) add_outside(machine.topology, gpus, ranks / inputs.nodes, rates);
+  if (on_network) {
+    gpus.network = network_by_latency(rates.way);
+    // What links reach is said, and nothing shows that the library finds more.
+    rates.outside_nominal = std::min(rates.outside_nominal, rates.outside / network_share);
+  }
   inputs.compute_capability = gpus.generation.compute_capability;
   inputs.cpu = cpu_of(gpus.cpu);
   inputs.ll128 = gpus.generation.ll128;
   inputs.hardware.gpu = gpus.generation;
   inputs.hardware.network = gpus.network;
-  Rates rates;
-  add_inside(machine.topology, gpus, ranks / inputs.nodes, rates);
-  if (inputs.nodes > 1) add_outside(machine.topology, gpus, ranks / inputs.nodes, rates);
   inputs.hardware.of_gpu = rates.inside;
   inputs.hardware.of_node = rates.outside;
   inputs.hardware.adapters = static_cast<int>(rates.adapters);
   inputs.nvswitch = rates.direct && rates.switched;
   set_graphs(rates, gpus, inputs);
+  wait_for_links(rates.way, inputs);
   set_switches(machine.costs, rates.inside_nominal * gpus.generation.search_share, inputs);
   set_stated_latency(inputs);
   inputs.guessed = !said.has_value();
   inputs.origin = said ? fmt::format("graphs of {} on {}, as its search finds them", name,
                                      counted(inputs.nodes, "node"))
-                       : fmt::format("guessed from the links of {}", name);
+                       : fmt::format("guessed from the links of {}{}", name,
+                                     on_network ? ", whose hosts are nodes of a GPU each" : "");
   return inputs;
 }
 

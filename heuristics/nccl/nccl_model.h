@@ -114,8 +114,10 @@ std::vector<NcclTime> nccl_times(const NcclInputs& inputs, Bytes bytes, TypedOp 
 
 /// The graphs that NCCL's search finds on the links of a machine, by the rules that reproduce those
 /// of machines whose dumps or measured bandwidths are known; guessed where the machine does not say
-/// what its GPUs are ([gpus]). Hosts that NVLink joins count as one node, as NCCL counts them.
-/// Throws InvalidArgument unless the nodes divide the ranks.
+/// what its GPUs are ([gpus]). Hosts that NVLink joins count as one node, as NCCL counts them;
+/// those of a network that is no cluster's as nodes of one GPU each, whatever `nodes` says. A hop
+/// takes what the links take at least. Throws InvalidArgument unless the nodes divide the ranks and
+/// have room for them, and for TPUs.
 NcclInputs nccl_inputs(const Machine& machine, int ranks, int nodes);
 
 /// What NCCL's search found, from the file it writes when NCCL_GRAPH_DUMP_FILE is set: the inputs

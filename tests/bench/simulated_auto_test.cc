@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/core/refusal.h"
+
 #include "bench/simulated/team.h"
 #include "heuristics/policies/policy.h"
 #include "topologies/specification.h"
@@ -13,6 +15,7 @@ namespace collbench {
 namespace {
 
 using namespace literals;
+using testing::HasSubstr;
 
 Case case_on(const std::string& topology, const std::string& algorithm, int workers, Bytes bytes) {
   Case point;
@@ -48,6 +51,12 @@ TEST(SimulatedAuto, RanksThatDoNotFillTheirNodesSitWhereSelectAndNcclHaveThem) {
   EXPECT_EQ(time(ring), spread);
   ring.simulated.mapping = "0,1,2,3,4,5,6,7,8,9,10,11";
   EXPECT_GT(time(ring), 2 * spread);
+}
+
+TEST(SimulatedAuto, NcclOnNodesThatAreNotAlikeIsRefusedBeforeAnythingIsPlayed) {
+  CaseBinder binder;
+  const Case point = case_on("cluster:2xdgx-h100", "nccl", 9, 64_MiB);
+  EXPECT_THAT(refusal([&] { binder.require_playable(point); }), HasSubstr("take a multiple of 2"));
 }
 
 }  // namespace

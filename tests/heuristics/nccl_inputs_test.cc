@@ -13,6 +13,7 @@ namespace collbench {
 namespace {
 
 using namespace literals;
+using testing::AllOf;
 using testing::HasSubstr;
 
 NcclInputs inputs_on(const std::string& name, int ranks, int nodes) {
@@ -115,8 +116,9 @@ TEST(NcclInputsTest, AnyMachineHasGraphsHoweverItsRanksAreSpread) {
   for (const auto& [name, ranks, nodes] :
        {std::tuple{"cluster:1xdgx-h100", 8, 2}, std::tuple{"dgx-a100", 8, 4},
         std::tuple{"star:8,10Gbps,50us", 8, 8}, std::tuple{"torus:4x4,50GBps,1us", 16, 1},
-        std::tuple{"cluster:4xdgx-h100:1,10Gbps,9us", 4, 4}, std::tuple{"tpu-v4:4x4x4", 8, 1},
-        std::tuple{"cluster:8xdgx-1-v100", 12, 2}, std::tuple{"superpod-h100", 256, 32}}) {
+        std::tuple{"cluster:4xdgx-h100:1,10Gbps,9us", 4, 4},
+        std::tuple{"torus:4x4,50GBps,1us", 8, 1}, std::tuple{"cluster:8xdgx-1-v100", 12, 2},
+        std::tuple{"superpod-h100", 256, 32}}) {
     const NcclInputs inputs = inputs_on(name, ranks, nodes);
     EXPECT_GT(inputs.ring.channels, 0) << name;
     EXPECT_GT(inputs.ring.intra, 0) << name;
@@ -125,6 +127,46 @@ TEST(NcclInputsTest, AnyMachineHasGraphsHoweverItsRanksAreSpread) {
       EXPECT_LT(play.time.count(), 1) << name << to_string(play);
     }
   }
+}
+
+TEST(NcclInputsTest, RanksThatNodesCannotSeatAlikeAreRefused) {
+  EXPECT_THAT(refusal([] { inputs_on("cluster:2xdgx-h100", 9, 1); }),
+              AllOf(HasSubstr("9 ranks need 2 nodes"), HasSubstr("take a multiple of 2")));
+  EXPECT_THAT(refusal([] { inputs_on("cluster:4xdgx-h100", 25, 1); }), HasSubstr("multiple of 4"));
+  EXPECT_EQ(inputs_on("cluster:2xdgx-h100", 10, 2).nodes, 2);
+  EXPECT_EQ(inputs_on("cluster:2xgb200-nvl72", 72, 18).nodes, 1) << "NVLink joins its hosts";
+}
+
+TEST(NcclInputsTest, HostsOfANetworkAreNodesOfAGpuEach) {
+  for (const char* name : {"star:4,100Gbps,5us", "ethernet-10g:4", "torus:2x2,10GBps,5us",
+                           "example-fat-tree", "roce-200g:4"}) {
+    EXPECT_EQ(inputs_on(name, 4, 1).nodes, 4) << name;
+    EXPECT_EQ(inputs_on(name, 4, 2).nodes, 4) << name;
+  }
+  for (const char* name : {"dgx-h100", "dgx-a100", "mi300x"}) {
+    EXPECT_EQ(inputs_on(name, 4, 1).nodes, 1) << name;
+  }
+  EXPECT_THAT(refusal([] { inputs_on("tpu-v5e:4x4", 16, 1); }), HasSubstr("not run on TPUs"));
+}
+
+TEST(NcclInputsTest, NothingIsFasterThanTheNetwork) {
+  for (const auto& [name, latency, rate] : {std::tuple{"star:4,100Gbps,500us", 500e-6, 12.5e9},
+                                            {"star:4,100Gbps,20us", 20e-6, 12.5e9},
+                                            {"star:4,10Gbps,5us", 5e-6, 1.25e9},
+                                            {"ethernet-10g:4", 20e-6, 1e9},
+                                            {"roce-200g:4", 2.5e-6, 24e9}}) {
+    for (Bytes bytes = 64_B; bytes <= 4_GiB; bytes = bytes * 4) {
+      // Two hops, and each rank sends 3/2 of the vector.
+      const double least = 2 * latency + 1.5 * static_cast<double>(bytes.count) / rate;
+      for (const LibraryPlay& play : library_plays(inputs_on(name, 4, 1), {.bytes = bytes})) {
+        EXPECT_GE(play.time.count(), least) << name << to_string(play) << to_string(bytes);
+      }
+    }
+  }
+  const auto small = [](const char* name) {
+    return library_choice(inputs_on(name, 16, 2), {.bytes = 1_KiB}).time.count();
+  };
+  EXPECT_GT(small("cluster:2xdgx-h100,400Gbps,500us"), 1e-3);
 }
 
 TEST(NcclInputsTest, SharpAddsBetweenNodes) {
