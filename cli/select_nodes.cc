@@ -22,19 +22,6 @@ bool stands_alone(const std::string& machine) {
   return machine.find(':') == machine.npos && machine.find(',') == machine.npos;
 }
 
-/// Of a cluster, whose nodes have only so many seats.
-void require_seats(const Question& question, const std::string& label) {
-  if (question.machine == nullptr) return;
-  const Layout& layout = question.machine->topology.layout();
-  const int seats = seats_of_node(layout);
-  require(
-      seats == 0 || question.workers % question.nodes != 0 ||
-          seats_evenly(layout, question.workers, question.nodes),
-      fmt::format("{}: {} on {} are {} on each; the machine has {} of {}", label,
-                  counted(question.workers, "worker"), counted(question.nodes, "node"),
-                  question.workers / question.nodes, counted(layout.dims.back(), "node"), seats));
-}
-
 /// As many ranks on each node as most measured times are of, if the workers fill such nodes.
 int fitted_nodes(const Calibration& calibration, int workers) {
   std::map<int, int> times;
@@ -98,7 +85,9 @@ void set_nodes(const Settings& settings, const Calibration* fitted, Question& qu
     question.nodes = 1;
     for (const int length : question.shape) question.nodes *= std::max(length, 1);
   }
-  if (text != "auto" && fitted == nullptr) require_seats(question, settings.label("nodes"));
+  if (text == "auto" || fitted != nullptr || question.machine == nullptr) return;
+  const std::string why = why_not_seated(*question.machine, question.workers, question.nodes);
+  require(why.empty(), fmt::format("{}: {}", settings.label("nodes"), why));
 }
 
 void note_seats(const Question& question, std::vector<std::string>& notes) {

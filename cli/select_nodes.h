@@ -29,7 +29,7 @@ void require_element(const Question& question);
 
 /// Sets nodes and shape by --nodes: a number, a shape (4x4x8), or auto, which asks `fitted`, then
 /// the machine of the question. `fitted` may be null. Throws InvalidArgument for more than the
-/// nodes of a cluster seat.
+/// nodes of a cluster seat, and for several nodes of a machine that is one.
 void set_nodes(const Settings& settings, const Calibration* fitted, Question& question);
 
 /// How the workers of a question are seated where they do not fill the nodes of its cluster.

@@ -51,6 +51,8 @@ std::optional<Question> question_on(const Machine& machine, const JobLog& job,
     why_not = fmt::format("its {} ranks are not spread evenly over nodes", one.ranks);
     return {};
   }
+  why_not = why_not_seated(machine, question.workers, question.nodes);
+  if (!why_not.empty()) return {};
   question.machine = &machine;
   if (machine.costs.gpus) question.devices = Devices::gpus;
   return question;

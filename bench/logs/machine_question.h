@@ -10,7 +10,8 @@
 namespace collbench {
 
 /// An all-reduce of `bytes` on `machine`, which must outlive the question. Nothing, and why, where
-/// it is not known on how many nodes the ranks are, or those have different numbers of them.
+/// it is not known on how many nodes the ranks are, those have different numbers of them, or the
+/// machine has no such nodes.
 std::optional<Question> question_on(const Machine& machine, const JobLog& job,
                                     const JobRanks& ranks, int communicator, Bytes bytes,
                                     std::string& why_not);

@@ -183,6 +183,27 @@ std::vector<Host> seats_of_ranks(const Topology& topology, int ranks, int nodes)
   return hosts;
 }
 
+std::string why_not_seated(const Machine& machine, int ranks, int nodes) {
+  const Layout& layout = machine.topology.layout();
+  const std::string& name = machine.topology.name();
+  const std::optional<Gpus>& gpus = machine.costs.gpus;
+  const int seats = seats_of_node(layout);
+  if (nodes < 1 || ranks % nodes != 0 || (gpus && gpus->per_host > 0)) return "";
+  if (seats > 0) {
+    if (seats_evenly(layout, ranks, nodes)) return "";
+    return fmt::format("{} on {} are {} on each; the machine has {} of {}",
+                       counted(ranks, "worker"), counted(nodes, "node"), ranks / nodes,
+                       counted(layout.dims.back(), "node"), seats);
+  }
+  if (nodes == 1 || (!gpus && nodes == ranks)) return "";
+  return gpus
+             ? fmt::format("{} is one node; {} of them are cluster:{}x{}", name, nodes, nodes, name)
+             : fmt::format(
+                   "{} is no cluster: {} are {} there, one on each host; leave it out, or "
+                   "name a cluster (cluster:{}xNODE)",
+                   name, counted(ranks, "worker"), counted(ranks, "node"), nodes);
+}
+
 std::vector<Host> hosts_of_ranks(const std::string& order, int ranks, const Topology& topology) {
   return order == "row-major" ? seats_of_ranks(topology, ranks, nodes_of(topology.layout(), ranks))
                               : place(order, ranks, topology);

@@ -42,6 +42,11 @@ bool have_spare_seats(const Layout& layout, int ranks, int nodes);
 /// Their hosts, the first ones of each such node; in row-major order on any other machine.
 std::vector<Host> seats_of_ranks(const Topology& topology, int ranks, int nodes);
 
+/// Why the ranks cannot be on so many nodes of the machine, with what to write instead; empty if
+/// they can, or if the nodes do not divide them. Hosts that are no cluster's are one node where
+/// they are GPUs, else each is a node.
+std::string why_not_seated(const Machine& machine, int ranks, int nodes);
+
 /// place() as every command takes it: in row-major order ranks that do not fill the nodes of a
 /// cluster are spread evenly over as few of them as seat them, where they can be.
 std::vector<Host> hosts_of_ranks(const std::string& order, int ranks, const Topology& topology);

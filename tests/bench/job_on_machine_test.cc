@@ -74,6 +74,17 @@ TEST(JobOnMachineTest, AGroupIsWhereItsMembersAre) {
   }
 }
 
+// The log says two hosts: NVLink, by which one node would be judged, is not between them.
+TEST(JobOnMachineTest, HostsThatAMachineOfOneNodeDoesNotHaveAreJudgedWithoutIt) {
+  JobOfRanks job;
+  JobCommunicator& one = job.operate("dp", ranks_to(4), 46, 4);
+  one.nodes = 2;
+  const NetworkVerdict network = job.network("dgx-h100");
+  EXPECT_NE(network.state, NetworkState::slow);
+  EXPECT_THAT(network.unknown, HasSubstr("dgx-h100 is one node; 2 of them are cluster:2xdgx-h100"));
+  EXPECT_THAT(choices_on("dgx-h100", job.log, judge_job(job.log, {})), IsEmpty());
+}
+
 TEST(JobOnMachineTest, AGroupThatMayBeAnywhereCannotBeTold) {
   JobOfRanks job;
   JobOfRanks slow;

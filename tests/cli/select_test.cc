@@ -53,6 +53,13 @@ TEST_F(SelectTest, TakesTheWholeMachineIfNoNumberOfWorkersIsNamed) {
   EXPECT_THAT(out({"-t", "ethernet-100g"}), HasSubstr(" 8 workers on ethernet-100g"));
 }
 
+TEST_F(SelectTest, NodesAreThoseOfTheMachine) {
+  EXPECT_THAT(refused({"-t", "dgx-h100", "-W", "4", "--nodes", "2"}),
+              HasSubstr("--nodes: dgx-h100 is one node; 2 of them are cluster:2xdgx-h100"));
+  EXPECT_EQ(run({"-t", "cluster:2xdgx-h100", "-W", "4", "--nodes", "2"}).code, 0);
+  EXPECT_THAT(run({"-t", "cluster:2xdgx-h100", "-W", "12"}).err, HasSubstr("6 on each of 2 nodes"));
+}
+
 TEST_F(SelectTest, NamesThatNothingIsKnownOfAreSaid) {
   const std::string text =
       out({"-t", "star:8,100Gbps,5us", "-b", "1M", "--available", "ring,rign"});

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/core/refusal.h"
+
 #include "heuristics/calibration/fit.h"
 #include "topologies/specification.h"
 
@@ -12,6 +14,7 @@ namespace collbench {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 TEST(HostsOfRanksTest, AreSpreadEvenlyOverTheNodesThatTheyNeed) {
   const Topology cluster = machine("cluster:3xdgx-h100").topology;
@@ -38,6 +41,19 @@ TEST(FitToNodesTest, ChannelsAndLevelsAreThoseOfTheRanks) {
   EXPECT_EQ(fitted("hierarchical", 12), "hierarchical:dims=6x2");
   EXPECT_EQ(fitted("ring:channels=8", 16), "ring:channels=8:node=8");
   EXPECT_EQ(fitted("ring", 12), "ring");
+}
+
+TEST(WhyNotSeatedTest, SaysWhatToWriteInstead) {
+  const auto why = [](const char* name, int ranks, int nodes) {
+    return why_not_seated(machine(name, ranks), ranks, nodes);
+  };
+  EXPECT_THAT(why("dgx-h100", 4, 2), HasSubstr("is one node; 2 of them are cluster:2xdgx-h100"));
+  EXPECT_THAT(why("roce-200g", 8, 2), HasSubstr("8 workers are 8 nodes there"));
+  EXPECT_THAT(why("cluster:2xdgx-h100", 16, 1), HasSubstr("the machine has 2 nodes of 8"));
+  EXPECT_EQ(why("dgx-h100", 4, 1), "");
+  EXPECT_EQ(why("roce-200g", 8, 8), "");
+  EXPECT_EQ(why("cluster:2xdgx-h100", 4, 2), "");
+  EXPECT_EQ(why("gb200-nvl72", 8, 2), "") << "two hosts, which NVLink joins";
 }
 
 }  // namespace
