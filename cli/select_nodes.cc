@@ -1,7 +1,6 @@
 #include "cli/select_nodes.h"
 
 #include <algorithm>
-#include <map>
 
 #include <fmt/format.h>
 
@@ -22,19 +21,8 @@ bool stands_alone(const std::string& machine) {
   return machine.find(':') == machine.npos && machine.find(',') == machine.npos;
 }
 
-/// As many ranks on each node as most measured times are of, if the workers fill such nodes.
-int fitted_nodes(const Calibration& calibration, int workers) {
-  std::map<int, int> times;
-  for (const MeasuredTime& point : calibration.points()) {
-    if (point.scale.nodes > 1) ++times[point.scale.ranks_per_node()];
-  }
-  const auto most = std::max_element(
-      times.begin(), times.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most != times.end() && workers % most->first == 0 ? workers / most->first : 1;
-}
-
 int automatic_nodes(const Calibration* fitted, const Question& question) {
-  if (fitted != nullptr) return fitted_nodes(*fitted, question.workers);
+  if (fitted != nullptr) return nodes_as_measured(*fitted, question.workers);
   if (question.machine == nullptr) return 1;
   return nodes_of(question.machine->topology.layout(), question.workers);
 }

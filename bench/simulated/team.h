@@ -52,7 +52,8 @@ class CaseBinder {
   void require_playable(const Case& point);
   /// The algorithm for a case whose algorithm is "auto": the candidates of the policy `auto` on the
   /// machine, predicted as they are mapped, slowed and posted here, and the fastest of them or,
-  /// where the best few have few messages, the fastest when played.
+  /// where the best few have few messages, the fastest when played. On a calibrated file, those
+  /// that its fit knows, as `select` has them.
   Choice decide_algorithm(const Case& point);
   /// Read once. Throws InvalidArgument if it does not seat the case's workers.
   const Machine& machine_of(const Case& point);
@@ -68,6 +69,9 @@ class CaseBinder {
   const Calibration* calibration_on(const Case& point);
   std::optional<Measurement> measure_fitted(const Case& point, std::string& remark);
   Choice decide_protocol(const Scenario& scenario);
+  /// Among what the fit of a calibrated file prices, so that no time of its plain machine is
+  /// compared with one of the fit; nothing if it prices none.
+  std::optional<Choice> decide_by_fit(const Case& point);
 
   bool messages_only_;
   std::map<std::pair<std::string, int>, Machine> machines_;

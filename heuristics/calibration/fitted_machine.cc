@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -363,6 +364,16 @@ FittedMachine fit_machine(const Calibration& calibration) {
     machine.basis += fmt::format("; only of {}", fmt::join(whose, ", "));
   }
   return machine;
+}
+
+int nodes_as_measured(const Calibration& calibration, int workers) {
+  std::map<int, int> times;  // by ranks of a node
+  for (const MeasuredTime& point : calibration.points()) {
+    if (point.scale.nodes > 1) ++times[point.scale.ranks_per_node()];
+  }
+  const auto most =
+      std::ranges::max_element(times, {}, [](const auto& each) { return each.second; });
+  return most != times.end() && workers % most->first == 0 ? workers / most->first : 1;
 }
 
 }  // namespace collbench

@@ -51,4 +51,8 @@ std::optional<Calibration> stored_calibration(std::string_view text, const std::
 /// Throws Unavailable if it cannot be read; nothing if it names no file.
 std::optional<Calibration> calibration_of(const std::string& specification);
 
+/// Nodes of ranks as most measured times of several nodes have them on each, if the workers fill
+/// such nodes; else 1.
+int nodes_as_measured(const Calibration& calibration, int workers);
+
 }  // namespace collbench

@@ -1,4 +1,5 @@
 // `auto` of a simulated case, and what it is compared with: one placement, one model.
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "tests/core/refusal.h"
 
 #include "bench/simulated/team.h"
+#include "heuristics/calibration/fitted_machine.h"
 #include "heuristics/policies/policy.h"
 #include "topologies/specification.h"
 
@@ -57,6 +59,53 @@ TEST(SimulatedAuto, NcclOnNodesThatAreNotAlikeIsRefusedBeforeAnythingIsPlayed) {
   CaseBinder binder;
   const Case point = case_on("cluster:2xdgx-h100", "nccl", 9, 64_MiB);
   EXPECT_THAT(refusal([&] { binder.require_playable(point); }), HasSubstr("take a multiple of 2"));
+}
+
+/// A file of `calibrate` of so slow a library that its plain machine is no match for the fit.
+std::string fitted_file() {
+  std::vector<MeasuredTime> rows;
+  for (const int nodes : {4, 8, 16}) {
+    for (const char* algorithm : {"ring_ompi", "rabenseifner_ompi", "recursive_doubling_ompi"}) {
+      for (std::int64_t bytes = 1 << 10; bytes <= 16 << 20; bytes *= 4) {
+        MeasuredTime row;
+        row.system = "system";
+        row.library = "OMPI 4.1.5";
+        row.algorithm = algorithm;
+        row.scale = {nodes, nodes};
+        row.bytes = Bytes{bytes};
+        const double steps = algorithm[1] == 'i' ? 2.0 * nodes : 8;
+        row.time = Seconds{9e-6 * steps + 2e-9 * static_cast<double>(bytes)};
+        rows.push_back(row);
+      }
+    }
+  }
+  const std::string path = testing::TempDir() + "fitted_network.toml";
+  std::ofstream(path) << to_toml(Calibration(rows), "a network", "made");
+  return path;
+}
+
+TEST(SimulatedAuto, OnAFittedFileItComparesNothingWithThePlainMachine) {
+  const std::string path = fitted_file();
+  const Calibration fit = *calibration_of(path);
+  CaseBinder binder;
+  Case point = case_on(path, "auto", 8, 64_KiB);
+  point.algorithm = binder.decide_algorithm(point).algorithm;
+  const Machine network = machine(path, 8);
+  Question question;
+  question.bytes = 64_KiB;
+  question.workers = question.nodes = 8;
+  question.machine = &network;
+  question.fitted = &fit;
+  const Answer answer = ask(find_policy("auto"), question);
+  const Measurement measured = measure_simulated(point, binder);
+  EXPECT_THAT(measured.exact->why, HasSubstr("fitted to"));
+  const double selected = answer.candidates.front().time->count();
+  EXPECT_NEAR(measured.exact->time.count(), selected, 0.05 * selected);
+
+  point = case_on(path, "auto", 8, 64_KiB);
+  point.simulated.slow_hosts = "1:0.5";
+  point.algorithm = binder.decide_algorithm(point).algorithm;
+  EXPECT_GT(measure_simulated(point, binder).exact->messages, 0) << "which only messages show";
 }
 
 }  // namespace
