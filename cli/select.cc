@@ -344,10 +344,9 @@ void write_export(const Settings& settings, const Inquiry& inquiry) {
   table.op = inquiry.questions.front().op;
   table.first = smallest_of_table(settings, table.type);
   table.last = settings.size("maxbytes");
-  for (Question question : inquiry.questions) {
-    if (question.available.empty()) question.available = format.offered;
+  for (const Question& question : inquiry.questions) {
     table.scales.push_back(
-        size_rules(*inquiry.policies.front(), question, table.first, table.last));
+        rules_of_library(format, *inquiry.policies.front(), question, table.first, table.last));
     for (const std::string& warning : table.scales.back().warnings) {
       std::cerr << fmt::format("collbench: {} workers: {}\n", question.workers, warning);
     }

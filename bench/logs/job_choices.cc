@@ -73,11 +73,10 @@ SelectionTable rules_for_job(const std::string& topology, const RuleFormat& form
   table.first = Bytes{std::numeric_limits<std::int64_t>::max()};
   for (auto& [scale, sizes] : reduced) {
     sizes.question.bytes = sizes.last;
-    sizes.question.available = format.offered;
     table.first = std::min(table.first, sizes.first);
     table.last = std::max(table.last, sizes.last);
     table.scales.push_back(
-        size_rules(find_policy("auto"), sizes.question, sizes.first, sizes.last));
+        rules_of_library(format, find_policy("auto"), sizes.question, sizes.first, sizes.last));
   }
   return table;
 }

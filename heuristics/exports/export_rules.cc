@@ -206,6 +206,29 @@ std::span<const RuleFormat> rule_formats() {
   return formats;
 }
 
+ScaleRules rules_of_library(const RuleFormat& format, const Policy& policy, Question question,
+                            Bytes first, Bytes last) {
+  const bool is_nccl = format.name == "nccl-tuner";
+  const bool is_other = !is_nccl && !format.offered.empty();
+  if (question.available.empty()) question.available = format.offered;
+  std::optional<Machine> plain;
+  if (is_other && question.machine != nullptr) {
+    plain = *question.machine;
+    plain->costs.protocols.clear();
+    question.machine = &*plain;
+  }
+  const bool by_model = question.measured.empty() && question.fitted == nullptr &&
+                        (policy.name == "auto" || policy.name == "model");
+  if (!is_nccl || !by_model || !inside_library(question)) {
+    return size_rules(policy, question, first, last);
+  }
+  ScaleRules scale = size_rules(fastest_of_nccl(), question, first, last);
+  scale.warnings.emplace_back(
+      "these are the fastest of what NCCL has, by the model of its kernels; policy nccl has what "
+      "its tuner takes by itself");
+  return scale;
+}
+
 std::vector<std::string> needs_of(const RuleFormat& format, const SelectionTable& table) {
   std::vector<std::string> sentences;
   for (const auto& need : format.needs) {

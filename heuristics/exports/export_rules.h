@@ -28,6 +28,12 @@ struct RuleFormat {
   /// Algorithms that not every version of the library has, and what it must be for them.
   std::vector<std::pair<std::string, std::string>> needs = {};
 };
+/// What `policy` would have a library play for the question's workers, of what the form can name
+/// unless the question lists others. Where nothing was measured, rules for NCCL are the fastest
+/// that it has by the model of its kernels, which our schedules with its protocols are not; others
+/// are for libraries that send messages, without NCCL's protocols. Throws as size_rules().
+ScaleRules rules_of_library(const RuleFormat& format, const Policy& policy, Question question,
+                            Bytes first, Bytes last);
 /// What the library must be for these rules, one sentence for each algorithm that not all versions
 /// have.
 std::vector<std::string> needs_of(const RuleFormat& format, const SelectionTable& table);

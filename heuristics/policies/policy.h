@@ -158,6 +158,8 @@ Answer ask_tf2(const Question& question);
 Answer ask_tf2_mirrored(const Question& question);
 Answer ask_tf1_dgx1(const Question& question);
 Answer ask_nccl(const Question& question);
+/// The fastest of what NCCL has, whatever its tuner takes: what rules for it should say.
+const Policy& fastest_of_nccl();
 Answer ask_ompi(const Question& question);
 Answer ask_model(const Question& question);
 Answer ask_measured(const Question& question);

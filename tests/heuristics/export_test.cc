@@ -61,6 +61,45 @@ TEST(SelectionTableTest, FindsCrossoversBetweenTheSizesItAsks) {
   EXPECT_EQ(rule_for(scale, Bytes{std::int64_t{1} << 50}).algorithm, "ring");
 }
 
+/// Rules of a form for all ranks of a machine.
+ScaleRules rules_on(const Machine& network, const char* form, const char* policy = "auto") {
+  Question question;
+  question.workers = network.topology.hosts();
+  question.nodes = network.topology.layout().dims.back();
+  question.machine = &network;
+  return rules_of_library(find_rule_format(form), find_policy(policy), question, 1_KiB, 1_GiB);
+}
+
+TEST(RulesOfLibraryTest, ThoseForNcclAreTheFastestThatItHas) {
+  const Machine cluster = machine("cluster:8xdgx-h100");
+  const ScaleRules scale = rules_on(cluster, "nccl-tuner");
+  Question question;
+  question.workers = 64;
+  question.nodes = 8;
+  question.machine = &cluster;
+  for (const Bytes bytes : {4_KiB, 1_MiB, 18_MiB, 64_MiB}) {
+    question.bytes = bytes;
+    const Candidate fastest = inside_library(question)->fastest;
+    const SizeRule& rule = rule_for(scale, bytes);
+    EXPECT_EQ(rule.algorithm + rule.protocol, fastest.algorithm + fastest.protocol);
+  }
+  EXPECT_THAT(scale.warnings, testing::Contains(HasSubstr("fastest of what NCCL has")));
+  const ScaleRules tuner = rules_on(cluster, "nccl-tuner", "nccl");
+  EXPECT_NE(tuner.rules, scale.rules) << "what the tuner takes is not always the fastest";
+}
+
+TEST(RulesOfLibraryTest, ThoseOfLibrariesThatSendMessagesHaveNoProtocols) {
+  const Machine cluster = machine("cluster:4xdgx-h100");
+  for (const char* form : {"ompi", "ucc", "intel-mpi"}) {
+    const ScaleRules scale = rules_on(cluster, form);
+    for (std::size_t i = 0; i < scale.rules.size(); ++i) {
+      EXPECT_EQ(scale.rules[i].protocol, "") << form;
+      if (i > 0) EXPECT_NE(scale.rules[i].algorithm, scale.rules[i - 1].algorithm) << form;
+    }
+  }
+  EXPECT_NE(rules_on(cluster, "json").rules.front().protocol, "");
+}
+
 TEST(SelectionTableTest, RulesWithGapsAreRefused) {
   ScaleRules scale{8, 1, {{0_B, 99_B, "ring", ""}, {101_B, no_end, "ring", ""}}, {}};
   EXPECT_THAT(refusal([&] { check_rules(scale); }), HasSubstr("begins at 101 where 100"));
