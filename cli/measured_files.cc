@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <iostream>
+#include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "bench/foreign/foreign_tables.h"
 #include "core/error.h"
+#include "core/input_file.h"
 #include "core/plain_text.h"
+#include "heuristics/calibration/fitted_machine.h"
 #include "transports/world/backend.h"
 
 namespace collbench {
@@ -104,6 +108,26 @@ std::vector<MeasuredTime> rows_to_choose_by(const std::string& tables, Collectiv
   }
   for (const std::string& file : skipped) notes.push_back("no table: " + file);
   return rows;
+}
+
+void leave_out_hosts(const std::string& topology, std::vector<MeasuredTime>& rows,
+                     std::vector<std::string>& notes) {
+  const std::string head = topology.substr(0, topology.find(':'));
+  if (topology.empty() || names_a_file(head) || calibration_of(topology)) return;
+  std::set<std::string> whose;
+  const std::size_t left_out = std::erase_if(rows, [&](const MeasuredTime& row) {
+    if (row.scale.is_host()) whose.insert(row.library);
+    return row.scale.is_host();
+  });
+  if (left_out == 0) return;
+  const std::string what = fmt::format(
+      "{} of {} measured with all ranks on the cores of one host, "
+      "which is not {}",
+      counted(static_cast<std::int64_t>(left_out), "row"), fmt::join(whose, ", "), topology);
+  require(!rows.empty(), fmt::format("{}, and there are no others: to choose for that host leave "
+                                     "--topo out and name the back end (--backend {})",
+                                     what, *whose.begin()));
+  notes.push_back(what + ": left out");
 }
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }

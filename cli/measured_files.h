@@ -27,6 +27,12 @@ std::vector<MeasuredTime> all_rows(const std::vector<MeasuredTable>& tables);
 std::vector<MeasuredTime> rows_to_choose_by(const std::string& tables, CollectiveKind kind,
                                             std::vector<std::string>& notes);
 
+/// Leaves out what ranks that share the cores of one host took with our back ends, where `topology`
+/// names a machine of the catalogue or by its links: that is another place. A file may describe the
+/// host. Throws InvalidArgument, saying how to choose for that host, if no row is left.
+void leave_out_hosts(const std::string& topology, std::vector<MeasuredTime>& rows,
+                     std::vector<std::string>& notes);
+
 /// "3.2 %".
 std::string percent(double share);
 

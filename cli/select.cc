@@ -97,6 +97,7 @@ void read_measured(const Settings& settings, Inquiry& inquiry) {
   inquiry.measured = rows_to_choose_by(tables, collective_asked(settings), inquiry.notes);
   require(!inquiry.measured.empty(),
           fmt::format("{}: '{}' holds no measured time", settings.label("measured"), tables));
+  leave_out_hosts(settings.text("topo"), inquiry.measured, inquiry.notes);
 }
 
 /// A dump of NCCL knows the graphs, the machine the processor, the generation of its GPUs and

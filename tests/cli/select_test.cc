@@ -60,6 +60,19 @@ TEST_F(SelectTest, NodesAreThoseOfTheMachine) {
   EXPECT_THAT(run({"-t", "cluster:2xdgx-h100", "-W", "12"}).err, HasSubstr("6 on each of 2 nodes"));
 }
 
+TEST_F(SelectTest, TimesOfThisHostAreNotThoseOfAnotherMachine) {
+  ASSERT_EQ(invoke(folder_, {"run", "-B", "shm", "-W", "2", "-A", "ring,direct", "-b", "1K", "-e",
+                             "4K", "--max-time", "0.01", "-q", "-J", "mine.json"})
+                .code,
+            0);
+  for (const char* other : {"star:2,10Gbps,5us", "dgx-h100"}) {
+    EXPECT_THAT(refused({"-t", other, "-W", "2", "--measured", "mine.json", "-b", "2K"}),
+                HasSubstr("leave --topo out and name the back end (--backend shm)"));
+  }
+  EXPECT_THAT(out({"-B", "shm", "-W", "2", "--measured", "mine.json", "-b", "2K"}),
+              HasSubstr("because measured"));
+}
+
 TEST_F(SelectTest, NamesThatNothingIsKnownOfAreSaid) {
   const std::string text =
       out({"-t", "star:8,100Gbps,5us", "-b", "1M", "--available", "ring,rign"});
