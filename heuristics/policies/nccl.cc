@@ -105,7 +105,8 @@ const Policy& fastest_of_nccl() {
 
 std::optional<InsideLibrary> inside_library(const Question& question) {
   const bool has_gpus = question.machine != nullptr && question.machine->costs.gpus.has_value();
-  if ((!has_gpus && question.nccl == nullptr) || question.workers < 2) return {};
+  const bool is_other = question.collective != CollectiveKind::all_reduce;  // which the model lacks
+  if ((!has_gpus && question.nccl == nullptr) || question.workers < 2 || is_other) return {};
   Question any = question;
   any.available.clear();
   Answer answer;

@@ -148,8 +148,8 @@ struct InsideLibrary {
   Candidate chosen;
   Candidate fastest;
 };
-/// None unless the machine says what GPUs it has ([gpus]) or NCCL's inputs are given, and the ranks
-/// fill its nodes evenly.
+/// None unless the machine says what GPUs it has ([gpus]) or NCCL's inputs are given, the ranks are
+/// spread over its nodes evenly, and an all-reduce is asked about.
 std::optional<InsideLibrary> inside_library(const Question& question);
 
 // The rows of the table, one file for each kind: heuristics/policies/tensorflow.cc, ompi_rules.cc

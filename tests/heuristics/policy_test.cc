@@ -303,6 +303,14 @@ TEST(PolicyTest, AutoOnThisHostRestsOnTimesThatAreBroughtAlong) {
   EXPECT_THAT(rule.warnings, Contains(HasSubstr("rule of thumb")));
 }
 
+TEST(PolicyTest, NcclsModelSaysNothingOfOtherCollectives) {
+  const Machine node = machine("dgx-h100");
+  Question question{.bytes = 64_MiB, .workers = 8, .machine = &node};
+  EXPECT_TRUE(inside_library(question));
+  question.collective = CollectiveKind::broadcast;
+  EXPECT_FALSE(inside_library(question));
+}
+
 TEST(PolicyTest, ImpossibleQuestionsAreRefused) {
   EXPECT_THROW(find_policy("modell"), InvalidArgument);
   EXPECT_THROW(choice("tf2", question_of(1_KiB, 0)), InvalidArgument);
