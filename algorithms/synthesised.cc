@@ -12,6 +12,7 @@ constexpr std::string_view network_option = "topo";
 constexpr std::string_view latency_option = "latency";
 constexpr std::string_view tracks_option = "tracks";
 constexpr std::string_view routes_option = "routes";
+constexpr std::string_view trees_option = "trees";
 constexpr std::string_view late_option = "late";
 constexpr std::string_view delay_option = "delay";
 constexpr Bytes usual_size{64 << 20};  // where none is said
@@ -60,10 +61,16 @@ const AlgorithmInfo& synthesised_row() {
                   {tracks_option, "auto", "that keep their own step; of real ranks 1"},
                   {routes_option, "chosen",
                    "if the network names none; else one, as of real ranks"},
+                  {trees_option, "", "only trees, even if a known algorithm is faster"},
                   {late_option, "", "ranks of an all-reduce that join late, as 3+5"},
                   {delay_option, "", "by how much"}},
       .has_shares = true};
   return row;
+}
+
+AlgorithmSpec with_trees_only(AlgorithmSpec spec) {
+  if (spec.name == synthesised_row().name) spec.options.emplace(trees_option, "");
+  return spec;
 }
 
 AlgorithmSpec for_ranks_in_step(AlgorithmSpec spec) {
@@ -90,7 +97,10 @@ SynthesisRequest synthesis_request(const AlgorithmSpec& spec, int ranks, Bytes b
   const std::string routes = option_of(spec, routes_option);
   require(routes.empty() || routes == "chosen" || routes == "one",
           fmt::format("synth: routes are chosen or one for each pair, not '{}'", routes));
-  return {network + with, ranks, bytes, kind, count, std::move(late), routes != "one"};
+  return {network + with,  ranks,
+          bytes,           kind,
+          count,           std::move(late),
+          routes != "one", spec.options.count(std::string(trees_option)) == 0};
 }
 
 SynthesisedSchedule synthesised(const AlgorithmSpec& spec, int ranks, Bytes bytes,

@@ -20,6 +20,7 @@ struct SynthesisRequest {
   int tracks = 0;  // algorithms/schedule.h; 0: as many as suit a machine that plays each by itself
   std::vector<std::pair<Rank, Seconds>> late{};  // of an all-reduce: ranks that join so much later
   bool chooses_routes = true;  // where the network names none; real ranks take what theirs has
+  bool takes_known = true;     // what the registry plays faster than trees
 };
 
 /// A schedule, and what it is thought to take with the protocol that suits it, without the
@@ -42,6 +43,9 @@ const AlgorithmInfo& synthesised_row();
 /// choose routes: if it is `synth` and does not say otherwise, with one track and one route for
 /// each pair.
 AlgorithmSpec for_ranks_in_step(AlgorithmSpec spec);
+
+/// `spec` as it is priced beside all others: if it is `synth`, without what those play.
+AlgorithmSpec with_trees_only(AlgorithmSpec spec);
 
 /// What `spec` asks for. Throws InvalidArgument if no network is named, or for a collective with a
 /// root.

@@ -93,6 +93,17 @@ void solve_for_steps(const Settings& settings, const Machine& machine, Synthesis
   }
 }
 
+/// Looks in the registry where the schedule is for one size and not for a file, whose formats do
+/// not take all.
+void look_for_known(const Settings& settings, const Machine& machine, SynthesisedPlan& plan) {
+  if (settings.text("objective") == "throughput" || wants_latency(settings)) return;
+  Machine routed = machine;
+  routed.topology = plan.network();
+  const Bytes bytes = size_of_objective(settings);
+  add_known(plan, bytes, 0,
+            [&](const Schedule& schedule) { return played_time(schedule, routed, {}, bytes); });
+}
+
 void show(const Settings& settings, const Certificate& certificate, const SynthesisedPlan* plan,
           const LatePlan* late = nullptr) {
   std::optional<Certificate> whole;
@@ -158,6 +169,7 @@ int synthesise_network(const Settings& settings) {
   };
   SynthesisedPlan plan = make();
   plan.messages = message_ladder(machine.costs);
+  if (!late && !is_exported) look_for_known(settings, machine, plan);
   if (!late) solve_for_steps(settings, machine, plan);
   show(settings, plan.certificate, &plan, late ? &*late : nullptr);
   write_output(settings.text("msccl"),

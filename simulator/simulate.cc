@@ -120,7 +120,14 @@ Seconds played_time(const Schedule& schedule, const Machine& machine,
   std::iota(scenario.placement.begin(), scenario.placement.end(), 0);
   scenario.count = std::max<std::int64_t>(1, bytes.count / 4);
   scenario.disturbance.stragglers = stragglers;
-  return simulate(scenario, Engine::fluid).time;
+  scenario.link_use = false;
+  if (machine.costs.protocols.empty()) return simulate(scenario, Engine::fluid).time;
+  std::vector<Seconds> times;
+  for (const Protocol& protocol : machine.costs.protocols) {
+    scenario.protocol = protocol.name;
+    times.push_back(simulate(scenario, Engine::fluid).time);
+  }
+  return *std::ranges::min_element(times);
 }
 
 }  // namespace collbench

@@ -85,7 +85,8 @@ Outcome simulate(const Scenario& scenario, Engine engine = Engine::automatic,
                  double few_messages = 2e6);
 
 /// Time of the engine `fluid` for a vector of `bytes` of floats, with rank i on host i; the ranks
-/// of `stragglers` begin later. Throws as simulate() does.
+/// of `stragglers` begin later; with the protocol of the machine that suits, if it has any. Throws
+/// as simulate() does.
 Seconds played_time(const Schedule& schedule, const Machine& machine,
                     const std::vector<std::pair<int, Seconds>>& stragglers, Bytes bytes);
 

@@ -225,7 +225,7 @@ class ModelPolicy {
 
  private:
   Schedule made(const AlgorithmSpec& spec) const {
-    return make_schedule(spec, question_.workers, question_.bytes,
+    return make_schedule(with_trees_only(spec), question_.workers, question_.bytes,
                          {question_.collective, 0, question_.counts});
   }
 

@@ -131,18 +131,23 @@ std::string steps_text(const SynthesisedPlan& plan) {
                         steps.refuted, steps.left_open);
   if (!steps.schedule) {
     return line("steps",
-                fmt::format("none of at most 6 chunks is faster than the trees ({})",
+                fmt::format("none of at most 6 chunks is faster than {} ({})",
+                            plan.known ? plan.known->algorithm : "the trees",
                             steps.left_open == 0
                                 ? fmt::format("all within {} rounds of the fewest refuted, "
                                               "or dearer",
                                               most_more_rounds)
                                 : asked));
   }
-  return line("steps",
-              fmt::format("{} chunks of each share in {} steps of {} rounds, {}{}: {}",
-                          steps.point.chunks, steps.point.steps, steps.point.rounds,
-                          plan.packing.goal == CollectiveKind::all_reduce ? "there and back, " : "",
-                          asked, plan.plays_steps ? "played" : "the trees are faster"));
+  return line(
+      "steps",
+      fmt::format("{} chunks of each share in {} steps of {} rounds, {}{}: {}", steps.point.chunks,
+                  steps.point.steps, steps.point.rounds,
+                  plan.packing.goal == CollectiveKind::all_reduce ? "there and back, " : "", asked,
+                  plan.plays_steps
+                      ? "played"
+                      : fmt::format("{} faster",
+                                    plan.known ? plan.known->algorithm + " is" : "the trees are")));
 }
 
 }  // namespace
@@ -193,6 +198,12 @@ std::string to_json(const Certificate& certificate, const SynthesisedPlan* plan,
   json["trees"] = plan->packing.trees.size();
   json["roots"] = roots_of(plan->packing);
   json["longest_way"] = longest_way(plan->packing);
+  if (plan->known) {
+    json["known"] = {{"algorithm", plan->known->algorithm},
+                     {"played", !plan->plays_steps},
+                     {"seconds", plan->known->time.count()},
+                     {"trees_seconds", plan->known->trees.count()}};
+  }
   if (plan->steps) {
     const StepSearch& steps = *plan->steps;
     json["steps"] = {{"found", steps.schedule.has_value()},
@@ -225,11 +236,17 @@ std::string plan_text(const SynthesisedPlan& plan, Bytes bytes) {
                              "the bound",
                              played.trees.size(), longest_way(played), 100 * plan.share(played)));
   }
+  std::string known;
+  if (plan.known) {
+    known = line("known", fmt::format("{} takes {}, the trees {}{}", plan.known->algorithm,
+                                      to_string(plan.known->time), to_string(plan.known->trees),
+                                      plan.plays_steps ? "" : ": played"));
+  }
   return reached +
          line("trees", fmt::format("{} from {} roots, at most {} hops from the first leaf to the "
                                    "last",
                                    packing.trees.size(), roots_of(packing), longest_way(packing))) +
-         equal + (plan.steps ? steps_text(plan) : "") +
+         equal + known + (plan.steps ? steps_text(plan) : "") +
          line("schedule", fmt::format("{} chunks in {} rounds for {}, {}", schedule.chunks(),
                                       schedule.rounds(), to_string(bytes),
                                       is_reduced ? "proven for one piece of every tree: the "
@@ -295,11 +312,12 @@ Schedule proved_schedule(const SynthesisedPlan& plan, Bytes bytes) {
 MscclExport to_msccl_export(const SynthesisedPlan& plan, Bytes bytes) {
   constexpr int most_pieces = 16;
   const auto [packing, pipelining] = playing(plan, bytes);
+  const Schedule* other = plan.instead();
   for (int pieces = std::min(most_pieces, pipelining.pieces);; pieces /= 2) {
     const Schedule schedule =
-        plan.plays_steps ? *plan.steps->schedule : packed_schedule(*packing, {pieces, 1}, "synth");
+        other != nullptr ? *other : packed_schedule(*packing, {pieces, 1}, "synth");
     MscclExport program{"", msccl_size(schedule)};
-    if (!program.size.fits() && pieces > 1 && !plan.plays_steps) continue;
+    if (!program.size.fits() && pieces > 1 && other == nullptr) continue;
     require_proof(schedule, plan.packing.goal);
     program.xml = to_msccl_xml(schedule, plan.packing.goal);
     return program;
@@ -312,10 +330,10 @@ std::string to_mscclpp_json(const SynthesisedPlan& plan) {
     return summarize(plan.certificate.topology, paths.links(a, b)).level == 0;
   };
   const CollectiveKind goal = plan.packing.goal;
-  for (int pieces = plan.plays_steps ? 1 : 16;; pieces /= 2) {
-    const Schedule schedule = plan.plays_steps
-                                  ? *plan.steps->schedule
-                                  : packed_schedule(plan.played(), {pieces, 1}, "synth");
+  const Schedule* other = plan.instead();
+  for (int pieces = other != nullptr ? 1 : 16;; pieces /= 2) {
+    const Schedule schedule =
+        other != nullptr ? *other : packed_schedule(plan.played(), {pieces, 1}, "synth");
     try {
       const std::string json = to_mscclpp_json(schedule, goal, share_memory);
       require_proof(schedule, goal);
@@ -327,7 +345,7 @@ std::string to_mscclpp_json(const SynthesisedPlan& plan) {
 }
 
 bool proof_is_reduced(const SynthesisedPlan& plan, const Schedule& schedule) {
-  if (plan.plays_steps) return false;
+  if (plan.instead() != nullptr) return false;
   constexpr double most_messages = 2e7;
   const int ends = plan.packing.goal == CollectiveKind::all_reduce ? 2 : 1;
   return static_cast<double>(schedule.chunks()) * ends * (schedule.ranks() - 1) > most_messages;

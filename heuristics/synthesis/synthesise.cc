@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -77,6 +78,23 @@ class PlanStore {
     return kept;
   }
 
+  /// What is faster than the plan of a request; none if its trees are, or nothing is asked for.
+  std::optional<KnownSchedule> known(const SynthesisRequest& request,
+                                     const std::shared_ptr<const SynthesisedPlan>& plan) {
+    const std::lock_guard lock(mutex_);
+    if (!play_ || !request.takes_known || !request.late.empty()) return std::nullopt;
+    const auto [kept, is_new] =
+        known_.try_emplace({plan, request.bytes.count, request.tracks}, std::nullopt);
+    if (!is_new) return kept->second;
+    Machine routed = networks_.at(request.network);
+    routed.topology = plan->network();
+    SynthesisedPlan other = *plan;
+    add_known(other, request.bytes, request.tracks,
+              [&](const Schedule& schedule) { return play_(schedule, routed, {}, request.bytes); });
+    kept->second = std::move(other.known);
+    return kept->second;
+  }
+
  private:
   static bool same_links(const Topology& a, const Topology& b) {
     if (a.links().size() != b.links().size()) return false;
@@ -92,6 +110,10 @@ class PlanStore {
   std::map<std::string, Machine> networks_;  // by name
   // by network and purpose
   std::map<std::pair<std::string, std::string>, std::shared_ptr<const SynthesisedPlan>> plans_;
+  // by plan, bytes and tracks
+  std::map<std::tuple<std::shared_ptr<const SynthesisedPlan>, std::int64_t, int>,
+           std::optional<KnownSchedule>>
+      known_;
 };
 
 PlanStore& plan_store() {
@@ -102,6 +124,7 @@ PlanStore& plan_store() {
 SynthesisedSchedule answer(const SynthesisRequest& request) {
   if (request.ranks == 1) return {{"synth", {.ranks = 1, .chunks = 1, .rounds = 0}, {}}};
   const auto plan = plan_store().plan(request);
+  if (const auto known = plan_store().known(request, plan)) return {known->schedule, known->time};
   const auto [packing, pipelining] = playing(*plan, request.bytes, request.tracks);
   return {packed_schedule(*packing, pipelining, "synth"), pipelining.time};
 }
@@ -156,6 +179,11 @@ void require_rates_alike(const Topology& topology) {
 
 Topology SynthesisedPlan::network() const {
   return ways.empty() ? certificate.topology : certificate.topology.with_ways(ways);
+}
+
+const Schedule* SynthesisedPlan::instead() const {
+  if (plays_steps) return &*steps->schedule;
+  return known ? &known->schedule : nullptr;
 }
 
 double SynthesisedPlan::share(const TreePacking& trees) const {
@@ -235,9 +263,9 @@ void add_steps(SynthesisedPlan& plan, Bytes bytes, const AskSolver& ask, const T
     plan.plays_steps = steps < std::pair{longest_way(plan.packing), plan.packing.seconds_per_byte};
     return;
   }
-  const Seconds trees = time_of(to_schedule(plan, bytes));
-  plan.steps = search_steps(topology, goal, bytes, trees, ask);
-  plan.plays_steps = plan.steps->schedule && time_of(*plan.steps->schedule) < trees;
+  const Seconds usual = time_of(to_schedule(plan, bytes));
+  plan.steps = search_steps(topology, goal, bytes, usual, ask);
+  plan.plays_steps = plan.steps->schedule && time_of(*plan.steps->schedule) < usual;
 }
 
 Playing playing(const SynthesisedPlan& plan, Bytes bytes, int tracks) {
@@ -255,7 +283,7 @@ Playing playing(const SynthesisedPlan& plan, Bytes bytes, int tracks) {
 }
 
 Schedule to_schedule(const SynthesisedPlan& plan, Bytes bytes, int tracks) {
-  if (plan.plays_steps) return *plan.steps->schedule;
+  if (const Schedule* other = plan.instead()) return *other;
   const auto [packing, pipelining] = playing(plan, bytes, tracks);
   return packed_schedule(*packing, pipelining, "synth");
 }

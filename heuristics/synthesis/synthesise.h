@@ -25,14 +25,23 @@ using Delays = std::vector<std::pair<Rank, Seconds>>;
 using PlayLate = std::function<Seconds(const Schedule& schedule, const Machine& machine,
                                        const Delays& delays, Bytes bytes)>;
 
-/// What is made once for a network and serves every size.
+/// A schedule of the registry that is faster than trees for a vector of some size.
+struct KnownSchedule {
+  std::string algorithm;
+  Schedule schedule;
+  Seconds time{0};   // that it takes
+  Seconds trees{0};  // that they take
+};
+
+/// What is made once for a network and serves every size, but for `steps` and `known`.
 struct SynthesisedPlan {
   Certificate certificate;
   TreePacking packing;
   TreePacking whole{};  // as pack_trees() has it, as `fewer`
   std::vector<TreePacking> fewer{};
-  std::optional<StepSearch> steps{};    // what a solver was asked for besides, and
-  bool plays_steps = false;             // whether it is faster than the trees
+  std::optional<StepSearch> steps{};  // what a solver was asked for besides, and
+  bool plays_steps = false;           // whether it is faster than all else
+  std::optional<KnownSchedule> known{};
   MessageLadder messages{};             // what decides which of the trees small vectors play
   Ways ways{};                          // that messages are spread over, if routes are chosen;
   double one_way_seconds_per_byte = 0;  // what trees take with one route for each pair then
@@ -42,6 +51,8 @@ struct SynthesisedPlan {
   Topology network() const;
   /// What a schedule of a large vector plays.
   const TreePacking& played() const { return whole.trees.empty() ? packing : whole; }
+  /// What is played and not of trees; null if they are.
+  const Schedule* instead() const;
   /// Time of the bound over that of trees of the plan, at most 1.
   double share(const TreePacking& trees) const;
   double share() const { return share(packing); }
@@ -64,6 +75,11 @@ using TimeOf = std::function<Seconds(const Schedule&)>;
 /// many and take less time a byte. Requires and throws as search_steps().
 void add_steps(SynthesisedPlan& plan, Bytes bytes, const AskSolver& ask, const TimeOf& time_of);
 
+/// Has the plan play a schedule of the registry for a vector of `bytes` where one that leaves equal
+/// bits on all ranks is faster than its trees, as `time_of` has it: not where the trees are within
+/// 5 % of the bound, and none of more than 30,000 messages. `tracks` as pipelining_for() has it.
+void add_known(SynthesisedPlan& plan, Bytes bytes, int tracks, const TimeOf& time_of);
+
 /// What messages cost on a machine beyond its links, by each of its protocols.
 MessageLadder message_ladder(const Costs& costs);
 
@@ -80,8 +96,9 @@ Playing playing(const SynthesisedPlan& plan, Bytes bytes, int tracks = 0);
 Schedule to_schedule(const SynthesisedPlan& plan, Bytes bytes, int tracks = 0);
 
 /// Makes `synth` an algorithm of this program (algorithms/synthesised.h). Plans are kept by the
-/// name of their network. `play` chooses among schedules for late ranks; without it they are as
-/// synthesise_late() makes them. Call it once, before threads make schedules.
+/// name of their network. `play` chooses among schedules for late ranks, and between trees and
+/// schedules of the registry; without it late ranks have what synthesise_late() makes, and all
+/// others trees. Call it once, before threads make schedules.
 void offer_synthesis(PlayLate play = {});
 
 /// The network of a simulation as `synth` wants its messages routed if that is what `spec` names;
