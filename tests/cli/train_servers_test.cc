@@ -102,13 +102,13 @@ TEST_F(TrainServersTest, ReplicasOfAWorkerTrainTheSameInAProcessOfTheirOwn) {
 TEST_F(TrainServersTest, AKilledWorkerStopsNobodyAndMayComeBack) {
   place(2, 1);
   Arguments steps = long_run;  // long enough for the worker to come back on a busy machine
-  steps[1] = "4000";
-  steps[3] = "200";
+  steps[1] = "2000";
+  steps[3] = "100";
   const auto server = start("ps", 0);
   const auto chief = start("chief", 0, steps);
   const auto stays = start("worker", 0, steps);
   const auto dies = start("worker", 1, steps);
-  wait_for_step(folder_, 200);
+  wait_for_step(folder_, 100);
   dies->signal(SIGKILL);
   EXPECT_EQ(dies->wait(), 128 + SIGKILL);
   const auto back = start("worker", 1, steps);
@@ -119,7 +119,7 @@ TEST_F(TrainServersTest, AKilledWorkerStopsNobodyAndMayComeBack) {
   const std::string address = cluster_["worker"][1];
   EXPECT_THAT(folder_.read("chief0"),
               HasSubstr("worker 1 (" + address + ") was lost; the run continues"));
-  EXPECT_EQ(latest_step(folder_), 8000);
+  EXPECT_EQ(latest_step(folder_), 4000);
 }
 
 TEST_F(TrainServersTest, AKilledServerOrChiefEndsAllAndAResumedRunEndsInTheSameBits) {
