@@ -80,6 +80,10 @@ Channels channels_of(const AlgorithmSpec& spec, int ranks) {
   return channels;
 }
 
+std::vector<Rank> tree_parents_of(const AlgorithmSpec& spec, int ranks, Rank root) {
+  return flag_option(spec, "chain") ? chain_parents(ranks, root) : binary_tree_parents(ranks, root);
+}
+
 // Costs are formulas that the tests evaluate: n ranks, L = ceil(log2 n), p = the largest power of
 // two that is at most n, S segments, and sums over the dims d. Bytes are multiples of the vector.
 std::vector<AlgorithmInfo> simple_rows() {
@@ -114,17 +118,19 @@ std::vector<AlgorithmInfo> simple_rows() {
             {"orders", "ranks",
              "rings at once on shares of the vector: 0-1-2-3+0-2-1-3, or wires: over the "
              "machine's"}}}),
-      with_root(
-          {"tree",
-           "Binary tree: reduce to rank 0 and broadcast, in pipelined segments",
-           "any number of ranks",
-           "rounds 2*floor(log2(n))+S-1; sent <= 3; reduced <= 2",
-           "textbook; rank r is the child of (r-1)/2",
-           [](int n, const AlgorithmSpec& spec) { return tree(n, segments_of(spec)); },
-           {{"segments", "8", "parts of the vector that follow each other through the tree"}}},
-          [](int n, const AlgorithmSpec& spec, Rank root) {
-            return tree_phases("tree", binary_tree_parents(n, root), segments_of(spec));
-          }),
+      with_root({"tree",
+                 "Binary tree: reduce to rank 0 and broadcast, in pipelined segments",
+                 "any number of ranks",
+                 "rounds 2*floor(log2(n))+S-1; sent <= 3; reduced <= 2",
+                 "textbook; rank r is the child of (r-1)/2",
+                 [](int n, const AlgorithmSpec& spec) {
+                   return tree_all_reduce("tree", {tree_parents_of(spec, n, 0)}, segments_of(spec));
+                 },
+                 {{"segments", "8", "parts of the vector that follow each other through the tree"},
+                  {"chain", "", "each rank below the one before it, for long trains"}}},
+                [](int n, const AlgorithmSpec& spec, Rank root) {
+                  return tree_phases("tree", tree_parents_of(spec, n, root), segments_of(spec));
+                }),
       {"double-tree",
        "Two complementary binary trees, each for half of the vector, pipelined",
        "any number of ranks",

@@ -124,6 +124,12 @@ std::vector<Rank> binary_tree_parents(int ranks, Rank root) {
   return parents;
 }
 
+std::vector<Rank> chain_parents(int ranks, Rank root) {
+  std::vector<Rank> parents(static_cast<std::size_t>(ranks), -1);
+  for (int i = 1; i < ranks; ++i) parents[(i + root) % ranks] = (i - 1 + root) % ranks;
+  return parents;
+}
+
 Schedule tree(int ranks, int segments) {
   return tree_all_reduce("tree", {binary_tree_parents(ranks, 0)}, segments);
 }

@@ -23,6 +23,9 @@ RootedPhases tree_phases(std::string name, const std::vector<Rank>& parents, int
 /// The position i places behind the root hangs below the position (i - 1) / 2 places behind it.
 std::vector<Rank> binary_tree_parents(int ranks, Rank root);
 
+/// The position i places behind the root hangs below the one before it.
+std::vector<Rank> chain_parents(int ranks, Rank root);
+
 /// The parents of both trees of a double binary tree over `ranks` ranks: every rank is a leaf of
 /// one of them (for even n) and has at most two children in the other.
 /// Source: Sanders, Speck, Traeff 2009; NCCL 2.4 uses the same trees between nodes.

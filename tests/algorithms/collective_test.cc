@@ -77,6 +77,19 @@ std::string first_violation(const Schedule& schedule, const Collective& collecti
   return proof.ok() ? "" : proof.violations[0].what;
 }
 
+TEST(TreeTest, AChainSendsTheVectorOnceFromRankToRank) {
+  const AlgorithmSpec chain = parse_algorithm_spec("tree:chain:segments=4");
+  for (const CollectiveKind kind :
+       {CollectiveKind::broadcast, CollectiveKind::reduce, CollectiveKind::all_reduce}) {
+    for (int n = 1; n <= 9; ++n) {
+      const Collective collective{kind, has_root(kind) ? n / 2 : 0};
+      const Schedule schedule = make_schedule(chain, n, Bytes{1 << 20}, collective);
+      EXPECT_TRUE(verify(schedule, collective).ok()) << to_string(kind) << " of " << n << " ranks";
+      if (n > 1 && has_root(kind)) EXPECT_EQ(schedule.rounds(), n - 1 + 4 - 1);
+    }
+  }
+}
+
 TEST(Verify, RefutesOneCollectiveGivenAsAnother) {
   const Phases ring = ring_phases(4);
   EXPECT_THAT(first_violation(ring.reduce_scatter, {}),
