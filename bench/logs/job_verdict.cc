@@ -93,9 +93,12 @@ LoggedKind main_kind(const std::vector<JobOperation>& operations) {
       ->first;
 }
 
-void sum_up(JobLog& job, const std::vector<JobOperation>& operations, const JobRanks& ranks,
-            JobVerdict& verdict) {
-  const DoubledLogs doubled = doubled_logs(job, operations);
+std::string_view format_of(const JobLog& job, const JobOperation& operation) {
+  return job.communicators[static_cast<std::size_t>(operation.any().communicator)].format;
+}
+
+void sum_up(const JobLog& job, const std::vector<JobOperation>& operations,
+            const DoubledLogs& doubled, const JobRanks& ranks, JobVerdict& verdict) {
   const auto count = static_cast<std::size_t>(std::max(ranks.count(), 0));
   std::vector<double> waits(count, 0);
   std::vector<std::int64_t> waited(count, 0);
@@ -105,8 +108,7 @@ void sum_up(JobLog& job, const std::vector<JobOperation>& operations, const JobR
   for (const JobOperation& operation : operations) {
     if (operation.any().kind != verdict.kind) continue;
     const auto weight = static_cast<double>(operation.weight());
-    const auto communicator = static_cast<std::size_t>(operation.any().communicator);
-    const std::string_view format = job.communicators[communicator].format;
+    const std::string_view format = format_of(job, operation);
     if (!doubled.counts.contains(format)) {
       verdict.operations += operation.weight();
       bytes += weight * static_cast<double>(operation.any().bytes);
@@ -203,7 +205,8 @@ JobVerdict judge_job(JobLog& job, const NetworkExpectation& expectation) {
   }
   verdict.kind = main_kind(operations);
   verdict.sizes = figures_by_size(job, operations);
-  sum_up(job, operations, ranks, verdict);
+  const DoubledLogs doubled = doubled_logs(job, operations);
+  sum_up(job, operations, doubled, ranks, verdict);
   verdict.clock_offset_us = clock_offsets(job, operations, ranks);
   verdict.exposures = exposures_of(job, ranks.count());
   std::vector<NetworkVerdict> networks;
@@ -217,7 +220,11 @@ JobVerdict judge_job(JobLog& job, const NetworkExpectation& expectation) {
     networks.push_back(network_of(job, own, ranks, c, expectation));
   }
   verdict.network = worst_of(networks);
-  verdict.lateness = lateness_of(job, operations, ranks, verdict.network);
+  std::vector<JobOperation> counted = operations;
+  std::erase_if(counted, [&](const JobOperation& operation) {
+    return doubled.times.contains(format_of(job, operation));
+  });
+  verdict.lateness = lateness_of(job, counted, ranks, verdict.network);
   if (!verdict.lateness.slow_start.empty()) job.note_once(verdict.lateness.slow_start);
   if (!job.mixed.empty()) {
     verdict.network = NetworkVerdict{};

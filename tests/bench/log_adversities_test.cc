@@ -322,6 +322,22 @@ TEST(LogAdversitiesTest, ARunInTwoFormatsHasEachCollectiveOnce) {
   EXPECT_THAT(job.notes, Contains(HasSubstr("have the same collectives: they are counted once")));
 }
 
+TEST(LogAdversitiesTest, TwoLateOperationsAreNotFourWhereTwoFormatsHaveThem) {
+  JobLog job;
+  for (int rank = 0; rank < 4; ++rank) {
+    const double us = rank == 2 ? usual_us : 30 * usual_us;
+    std::string lines;
+    for (int k = 0; k < 2; ++k) lines += inspector_line(rank, k, us, us);
+    read_log(lines, "inspector", job);
+    read_flight(rank, world, {flight_entry("0", 0, us / 1000), flight_entry("0", 1, us / 1000)},
+                job);
+  }
+  const Lateness found = judge_job(job, {}).lateness;
+  EXPECT_EQ(found.operations, 2);
+  EXPECT_THAT(found.late, IsEmpty());
+  EXPECT_THAT(found.unknown, HasSubstr("only 2 of 2 operations"));
+}
+
 TEST(LogAdversitiesTest, OtherCollectivesInAnotherFormatAreOthers) {
   JobLog job;
   for (int rank = 0; rank < 4; ++rank) {
