@@ -52,7 +52,7 @@ struct ReplayedWorkload {
 ReplayedWorkload replay_of(const Settings& settings, int workers) {
   ReplayedWorkload replay;
   replay.workload = find_workload(settings.text("workload"));
-  replay.batch = worker_batch_of(settings, workers, 1);
+  replay.batch = worker_batch_of(settings, replay.workload, workers, 1);
   ReplayPlan& plan = replay.plan;
   plan.compute = compute_of(settings, replay.workload, replay.batch, workers);
   plan.tensors = tensors_of(replay.workload);

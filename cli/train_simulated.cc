@@ -33,15 +33,22 @@ double share_of(const Settings& settings, const char* name, double otherwise) {
   return value;
 }
 
+bool uses_measured_times(const Settings& settings, const Workload& workload) {
+  return workload.measured && !settings.given("device");
+}
+
 }  // namespace
 
 std::string simulated_algorithm(const Settings& settings) {
   return settings.given("algo") ? settings.text("algo") : "auto";
 }
 
-std::int64_t worker_batch_of(const Settings& settings, int workers, int accumulate) {
+std::int64_t worker_batch_of(const Settings& settings, const Workload& workload, int workers,
+                             int accumulate) {
   if (settings.given("worker-batch")) return settings.count("worker-batch", 1, 1 << 30);
-  if (!settings.given("batch")) return 32;
+  if (!settings.given("batch")) {
+    return uses_measured_times(settings, workload) ? workload.measured->batch : 32;
+  }
   const std::int64_t own = per_replica_batch(settings.count("batch", 1), workers);
   require(own % accumulate == 0, fmt::format("{}: the {} samples of a worker do not divide by {}",
                                              settings.label("accumulate"), own, accumulate));
@@ -74,8 +81,8 @@ ComputeProfile compute_of(const Settings& settings, const Workload& workload, st
     return roofline_profile(workload, device_of(settings, workers), shares, batch,
                             parse_data_type(settings.text("datatype")));
   };
-  const bool use_table = workload.measured && !settings.given("device");
-  ComputeProfile profile = use_table ? measured_profile(workload, batch) : by_roofline();
+  ComputeProfile profile =
+      uses_measured_times(settings, workload) ? measured_profile(workload, batch) : by_roofline();
   if (settings.given("step-time")) {
     profile = scaled_to(std::move(profile), settings.duration("step-time"), micro_batches);
   }

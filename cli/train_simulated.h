@@ -13,9 +13,11 @@ namespace collbench {
 /// --algo, or auto: each size is given the algorithm that suits it.
 std::string simulated_algorithm(const Settings& settings);
 
-/// Samples of a worker's micro-batch, and how long it computes; --step-time is of a step of so
-/// many. Throw InvalidArgument naming the option that is wrong.
-std::int64_t worker_batch_of(const Settings& settings, int workers, int accumulate);
+/// Samples of a worker's micro-batch, without options those that the workload's times are of, or
+/// 32; and how long it computes; --step-time is of a step of so many. Throw InvalidArgument naming
+/// the option that is wrong.
+std::int64_t worker_batch_of(const Settings& settings, const Workload& workload, int workers,
+                             int accumulate);
 ComputeProfile compute_of(const Settings& settings, const Workload& workload, std::int64_t batch,
                           int workers, int micro_batches = 1);
 /// That of --device, else the one that the machine of --topo has, else v100. Throws InvalidArgument

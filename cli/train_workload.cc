@@ -30,7 +30,9 @@ constexpr OptionRow workload_rows[] = {
     {work, "topo", "t", "SPEC", "",
      "simulate it on this network ('collbench topo list'); otherwise all-reduces are real"},
     {work, "worker-batch", "", "N", "",
-     "samples of a worker and micro-batch, instead of --batch; 32 where neither is given"},
+     "samples of a worker and micro-batch, instead of --batch; where neither is given those that "
+     "the "
+     "table's times are of, else 32"},
     {work, "accumulate", "", "N", "1", "micro-batches of a step; the last one communicates"},
     {work, "device", "", "NAME", "",
      "device whose roofline gives computing times; default: that of --topo, or v100"},
@@ -113,7 +115,7 @@ PlayedStep play(const Settings& settings) {
   StepModel& model = played.model;
   model.workers = workers_of(settings);
   model.accumulate = settings.count("accumulate", 1, 1 << 20);
-  played.batch = worker_batch_of(settings, model.workers, model.accumulate);
+  played.batch = worker_batch_of(settings, played.workload, model.workers, model.accumulate);
   model.compute =
       compute_of(settings, played.workload, played.batch, model.workers, model.accumulate);
   model.costs = costs_of(settings);

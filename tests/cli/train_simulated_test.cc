@@ -160,6 +160,16 @@ TEST_F(TrainSimulatedTest, AnEfficiencyAboveOneIsExplained) {
   EXPECT_THAT(run(words).out, testing::Not(HasSubstr("above 100 %")));
 }
 
+TEST_F(TrainSimulatedTest, ATableOfTimesIsPlayedWithTheBatchThatTheyAreOf) {
+  folder_.write("job.csv",
+                "# batch: 1\nlayer,kind,tensors,forward_flops,activations,forward_us,weight_us,"
+                "input_us\nb,bucket,1000,0,0,0,4000,0\n");
+  const CommandOutcome outcome =
+      run({"--workload", "./job.csv", "--topo", "star:4,200Gbps,5us", "--json", "-"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NEAR(parse_json<nlohmann::json>(outcome.out)["step_ms"].get<double>(), 4.0, 0.5);
+}
+
 TEST_F(TrainSimulatedTest, WorkersKeepWholeGradientsBetweenMicroBatches) {
   const auto memory = [&](const char* micro_batches) {
     const CommandOutcome outcome =
