@@ -16,6 +16,8 @@ namespace {
 // longer.
 constexpr double playable_messages = 2e7;
 constexpr double most_classes = 0.125;
+// Where all rounds differ, finding out which ranks do visits every message: of so many in minutes.
+constexpr double visitable_messages = 2e8;
 
 double estimated_messages(const Schedule& schedule) {
   double messages = 0;
@@ -70,6 +72,14 @@ Pick pick(const Scenario& scenario, double few_messages) {
   }
   if (scenario.trace_limit > 0) {
     return {Engine::fluid, "a trace shows every rank, which only fluid plays"};
+  }
+  if (messages > visitable_messages && chunks_differ(scenario)) {
+    return {
+        Engine::model,
+        fmt::format("about {:.3g} messages, and {} elements do not divide into {} chunks of "
+                    "one size, which tells all rounds apart: too many to visit each, so that "
+                    "the times are the model's; with --equal-chunks classes of ranks are played",
+                    messages, scenario.count, scenario.schedule.chunks())};
   }
   return {Engine::quotient,
           fmt::format("about {:.3g} messages, too many to play each; ranks and links that behave "

@@ -79,6 +79,7 @@ struct Outcome {
 
 /// Runs `engine`; `automatic` picks the cheapest exact one and says which and why: fluid, which
 /// plays each message, up to about `few_messages` of them, 2 million taking less than a second.
+/// The model it picks where no exact one ends: of hundreds of millions in rounds that all differ.
 /// Throws InvalidArgument if the scenario does not fit the engine or memory, Unavailable if this
 /// build does not have the engine, and Stopped once a watched signal came (core/stop_request.h).
 Outcome simulate(const Scenario& scenario, Engine engine = Engine::automatic,

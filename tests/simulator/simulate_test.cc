@@ -45,6 +45,16 @@ TEST(Simulate, ChunksOfDifferentSizesAreSaidToTellRoundsApart) {
   EXPECT_EQ(simulate(scenario, Engine::quotient).why, "");
 }
 
+TEST(Simulate, TooManyMessagesOfDifferentChunksAreLeftToTheModel) {
+  Scenario scenario = plain_scenario("ring", 16384, 1024, plain_star(16384));
+  scenario.equal_chunks = false;
+  const Outcome outcome = simulate(scenario);
+  EXPECT_EQ(outcome.engine, Engine::model);
+  EXPECT_THAT(outcome.why, HasSubstr("256 elements do not divide into 16384 chunks of one size"));
+  scenario.equal_chunks = true;
+  EXPECT_EQ(simulate(scenario).engine, Engine::quotient);
+}
+
 TEST(Simulate, TheModelSaysThatItPostsEagerly) {
   Scenario scenario = plain_scenario("ring", 16, 1 << 20, plain_star(16));
   scenario.posting = Posting::rendezvous;
