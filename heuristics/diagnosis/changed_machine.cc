@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/error.h"
 #include "heuristics/nccl/library_rules.h"
 
 namespace collbench {
@@ -24,6 +25,16 @@ Seconds time_on(const PlayedOn& on, Bytes bytes) {
   question.algorithm = chosen.tuner.algorithm;
   question.protocol = chosen.tuner.protocol;
   return library_choice(on.real, question).time;
+}
+
+double share_of_protocol(const PlayedOn& on, NcclProtocol protocol, Bytes bytes) {
+  PlayedOn with_it = on;
+  with_it.question.protocol = protocol;
+  try {
+    return time_on(on, bytes) / time_on(with_it, bytes);
+  } catch (const InvalidArgument&) {
+    return 1;
+  }
 }
 
 double FallingRate::at(Bytes bytes) const {

@@ -15,6 +15,9 @@ struct PlayedOn {
 /// Throws InvalidArgument if the library has no such play there.
 Seconds time_on(const PlayedOn& on, Bytes bytes);
 
+/// What that protocol reaches of the rate of the library's own choice; 1 where it cannot play.
+double share_of_protocol(const PlayedOn& on, NcclProtocol protocol, Bytes bytes);
+
 /// A share of the rate that falls with the size.
 struct FallingRate {
   double from_MiB;
