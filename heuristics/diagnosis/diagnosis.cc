@@ -385,16 +385,14 @@ std::vector<Bytes> sizes_of(std::span<const MeasuredTime> rows) {
 
 Diagnosis diagnose(const DiagnosisCase& given, const ModelError& error) {
   const ModelError of_library = given.is_unlike_fitted ? of_unlike_system(error) : error;
-  return Judge(given, given.error.value_or(of_library)).result();
+  Diagnosis found = Judge(given, given.error.value_or(of_library)).result();
+  if (given.most_busbw.bytes_per_second > 0) doubt_beyond_links(found, given.most_busbw);
+  return found;
 }
 
 const char* verdict_of(const Diagnosis& found) {
   if (!found.untold.empty()) return "undecided";
   return found.healthy ? "healthy" : "unhealthy";
-}
-
-Bandwidth bus_bandwidth(Bytes bytes, Seconds time, int ranks) {
-  return {2.0 * (ranks - 1) / ranks * static_cast<double>(bytes.count) / time.count()};
 }
 
 }  // namespace collbench

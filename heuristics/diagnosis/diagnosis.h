@@ -26,6 +26,7 @@
 #include "heuristics/diagnosis/suspicions.h"
 #include "heuristics/estimate.h"
 #include "heuristics/measurement.h"
+#include "topologies/machine.h"
 
 namespace collbench {
 
@@ -42,6 +43,7 @@ struct DiagnosisCase {
   std::vector<Suspicion> suspicions;  // for sizes_of(rows), first as it should be
   std::optional<ModelError>
       error{};                    // of what is expected, where it is not that of a library model
+  Bandwidth most_busbw{0};        // what the links carry where no switch adds; 0: not known
   bool is_unlike_fitted = false;  // GPUs or network of which the library's model was not fitted
   std::vector<std::string> or_machines{};  // with such GPUs, too; empty if the machine was named
   std::string or_unknown{};                // why it may be none of these; empty if it was named
@@ -89,5 +91,12 @@ Diagnosis diagnose(const DiagnosisCase& given, const ModelError& error = {});
 
 /// 2 (n-1)/n * bytes / time.
 Bandwidth bus_bandwidth(Bytes bytes, Seconds time, int ranks);
+/// The most that it can be on the links of a machine: the widest way out of a host, as its vendor
+/// states it, since each of n ranks sends 2 (n-1)/n of the vector in the mean. 0: switches may add,
+/// or there are more ranks than hosts.
+Bandwidth most_bus_bandwidth(const Machine& machine, int ranks);
+/// Does not tell the verdict where the largest sizes are faster than `most`: the table is not of
+/// that machine.
+void doubt_beyond_links(Diagnosis& found, Bandwidth most);
 
 }  // namespace collbench
