@@ -46,10 +46,51 @@ WriteDiagnoses* writer_of(const Settings& settings) {
   return format == "markdown" ? write_diagnoses_markdown : write_diagnoses;
 }
 
+struct JudgedTables {
+  std::vector<Diagnosis> diagnoses;
+  std::vector<ReportSource> sources;
+  std::vector<std::string> notes;
+  bool is_wrong = false;  // a row has a wrong result
+};
+
+void judge_path(const std::string& path, const Settings& settings,
+                const std::optional<MeasuredTable>& reference, JudgedTables& judged) {
+  for (const MeasuredTable& table : read_measured_files({path})) {
+    for (DiagnosisCase& each : diagnosis_cases(table, settings.text("topo"), judged.notes)) {
+      if (reference) judge_by_healthy(each, *reference);
+      judged.diagnoses.push_back(diagnose_on_any(each));
+    }
+    judged.is_wrong |= std::any_of(table.times.begin(), table.times.end(),
+                                   [](const MeasuredTime& row) { return row.is_wrong(); });
+    judged.sources.push_back({table.name, to_records(table)});
+  }
+}
+
+/// What is wrong with a file concerns the others as little as one of a folder; with all of them, or
+/// the only one, it is the answer.
+JudgedTables judge_paths(const Settings& settings, const std::optional<MeasuredTable>& reference,
+                         int& unjudged) {
+  JudgedTables judged;
+  const std::vector<std::string> paths = settings.words("FILE");
+  const auto leave_out = [&](const Error& error) {
+    judged.notes.push_back(fmt::format("not judged: {}", error.what()));
+    return ++unjudged < std::ssize(paths);
+  };
+  for (const std::string& path : paths) {
+    try {
+      judge_path(path, settings, reference, judged);
+    } catch (const InvalidArgument& error) {
+      if (!leave_out(error)) throw;
+    } catch (const WrongResult& error) {
+      if (!leave_out(error)) throw;
+      judged.is_wrong = true;
+    }
+  }
+  return judged;
+}
+
 int diagnose_tables(const Settings& settings) {
   WriteDiagnoses* const write = writer_of(settings);
-  std::vector<std::string> notes;
-  std::vector<Diagnosis> diagnoses;
   HtmlReport page;
   std::optional<MeasuredTable> reference;
   if (settings.given("healthy")) {
@@ -59,24 +100,18 @@ int diagnose_tables(const Settings& settings) {
                         settings.text("healthy"), healthy.size()));
     reference = std::move(healthy.front());
   }
-  bool is_wrong = false;
-  for (const MeasuredTable& table : read_measured_files(settings.words("FILE"))) {
-    for (DiagnosisCase& each : diagnosis_cases(table, settings.text("topo"), notes)) {
-      if (reference) judge_by_healthy(each, *reference);
-      diagnoses.push_back(diagnose_on_any(each));
-    }
-    is_wrong |= std::any_of(table.times.begin(), table.times.end(),
-                            [](const MeasuredTime& row) { return row.is_wrong(); });
-    page.sources.push_back({table.name, to_records(table)});
-  }
-  for (const std::string& note : notes) std::cerr << "note: " << note << '\n';
+  int unjudged = 0;
+  JudgedTables judged = judge_paths(settings, reference, unjudged);
+  const std::vector<Diagnosis>& diagnoses = judged.diagnoses;
+  page.sources = std::move(judged.sources);
+  for (const std::string& note : judged.notes) std::cerr << "note: " << note << '\n';
   write_output(settings.text("output"), [&](std::ostream& out) { write(out, diagnoses); });
   page.title = "collbench diagnose";
   page.diagnoses = diagnoses;
   write_output(settings.text("html"), [&](std::ostream& out) { write_html(out, page); });
-  if (is_wrong) return exit_wrong_result;
+  if (judged.is_wrong) return exit_wrong_result;
   const std::string_view verdict = verdict_of_all(diagnoses);
-  if (verdict == "undecided") return exit_undecided;
+  if (verdict == "undecided" || (verdict == "healthy" && unjudged > 0)) return exit_undecided;
   return verdict == "healthy" ? exit_ok : exit_gate_failed;
 }
 

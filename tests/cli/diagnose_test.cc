@@ -245,6 +245,36 @@ TEST_F(DiagnoseTest, AnOsuTableIsJudgedByTheNetworkAsFarAsThatGoes) {
               HasSubstr("ranks="));
 }
 
+TEST_F(DiagnoseTest, AFileThatCannotBeJudgedIsNamedAndTheOthersAreJudged) {
+  const std::string healthy = tables + "h100_8gpu_healthy_nvls.txt";
+  folder_.write("osu.txt", osu_table(20, 9));
+  const CommandOutcome beside = invoke(folder_, {"diagnose", "osu.txt", healthy});
+  EXPECT_EQ(beside.code, 6);
+  EXPECT_THAT(beside.out, HasSubstr("healthy (100 %)"));
+  EXPECT_THAT(beside.err, HasSubstr("not judged: osu.txt: how many ranks is not said in it"));
+  EXPECT_EQ(invoke(folder_, {"diagnose", "osu.txt", tables + "h100_2x8_ring_no_gdr.txt"}).code, 1);
+  EXPECT_EQ(invoke(folder_, {"diagnose", "osu.txt"}).code, 2);
+}
+
+TEST_F(DiagnoseTest, WhatIsFasterThanTheLinksCarryIsOfAnotherMachine) {
+  folder_.write("osu.txt", osu_table(8, 1.5));
+  const auto json = json_of({"osu.txt,ranks=8,nodes=8", "-t", "ethernet-10g:8"}, 6);
+  EXPECT_EQ(json["verdict"], "undecided");
+  EXPECT_THAT(json["tables"][0]["untold"].get<std::string>(),
+              HasSubstr("more than the links of ethernet-10g:8 carry, 1.25 GB/s of a host"));
+}
+
+TEST_F(DiagnoseTest, HalfOfTheRateIsNoLlWhereThatReachesFarLess) {
+  std::string csv = "ranks,nodes,library,bytes,avg_us\n";
+  for (int doublings = 20; doublings <= 33; ++doublings) {
+    const double bytes = std::exp2(doublings);
+    csv += fmt::format("32,4,nccl,{:.0f},{:.1f}\n", bytes, 60 + 1.9375 * bytes / 180e3);
+  }
+  folder_.write("half.csv", csv);
+  const auto json = json_of({"half.csv", "-t", "cluster:4xdgx-h100"}, 1);
+  EXPECT_NE(json["causes"][0], "ll_at_large") << json["causes"];
+}
+
 TEST_F(DiagnoseTest, RefusesWhatItCannotJudge) {
   folder_.write("t.csv", "ranks,nodes,library,bytes,avg_us\n8,1,nccl,1024,13\n");
   const CommandOutcome unknown = invoke(folder_, {"diagnose", "t.csv"});
