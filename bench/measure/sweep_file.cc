@@ -2,22 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <map>
 #include <set>
 #include <string_view>
-#include <thread>
 #include <tuple>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bench/records/report.h"
@@ -25,6 +19,7 @@
 #include "core/environment_variable.h"
 #include "core/error.h"
 #include "core/file_error.h"
+#include "core/locked_file.h"
 #include "core/parse.h"
 #include "core/plain_text.h"
 #include "heuristics/calibration/fitted_machine.h"
@@ -34,9 +29,6 @@
 
 namespace collbench {
 namespace {
-
-constexpr int lock_attempts = 40;
-constexpr std::chrono::milliseconds lock_pause{50};
 
 /// Where launchers say which part of how many a process is; null where they do not.
 struct ShardSource {
@@ -75,31 +67,6 @@ std::optional<Shard> launched_shard(std::optional<int> count) {
             "give --shard /N with N the completions of the Job, or 0/1 for the whole sweep");
   }
   return {};
-}
-
-/// Whether the open file still has this name: another process may have put a new one in its place.
-bool is_named(int descriptor, const std::string& path) {
-  struct stat opened = {};
-  struct stat named = {};
-  return fstat(descriptor, &opened) == 0 && stat(path.c_str(), &named) == 0 &&
-         opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
-}
-
-/// The file of that name, made if need be, under a lock.
-Descriptor locked_file(const std::string& path) {
-  // The workers of a sweep that was killed share its lock until they are gone as well.
-  for (int attempt = 0; attempt < lock_attempts; ++attempt) {
-    Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-    if (file.number() < 0) {
-      throw FileUnavailable(fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
-    }
-    const bool locked = flock(file.number(), LOCK_EX | LOCK_NB) == 0;
-    if (!locked && errno != EWOULDBLOCK) return file;  // a file system without locks
-    if (locked && is_named(file.number(), path)) return file;
-    std::this_thread::sleep_for(lock_pause);
-  }
-  throw FileUnavailable(fmt::format(
-      "'{}' is being filled by another process; wait for it, or name another --output", path));
 }
 
 constexpr const char* machine_prefix = "machine ";
@@ -216,12 +183,13 @@ void SweepFile::take_up(const std::string& path, Environment& environment) {
 }
 
 SweepFile::SweepFile(const std::string& path, const Environment& environment, bool fresh) {
-  const Descriptor before = locked_file(path);  // of the file that is replaced, until it is
+  const Descriptor before =
+      locked_file(path, "another --output");  // of the file that is replaced, until it is
   Environment known = environment;
   if (!fresh && std::filesystem::file_size(path) > 0) take_up(path, known);
   const std::string unfinished = path + ".unfinished";
   log_.emplace(unfinished, known);
-  lock_ = locked_file(unfinished);
+  lock_ = locked_file(unfinished, "another --output");
   for (const Record& record : records_) {
     log_->append(record);
     cases_.insert(to_json(record.point));

@@ -8,6 +8,7 @@
 #include "bench/records/record_json.h"
 #include "bench/reports/formats.h"
 #include "bench/verdicts/verdict_json.h"
+#include "core/locked_file.h"
 #include "core/output_file.h"
 
 namespace collbench {
@@ -38,27 +39,34 @@ class JsonFileReporter final : public Reporter {
   explicit JsonFileReporter(std::string path) : path_(std::move(path)) {}
   void begin(const Environment& environment, const std::vector<Case>& /*cases*/) override {
     environment_ = environment;
-    if (has_lines() || can_be_replaced(path_)) {
-      log_.emplace(path_, environment);
-    } else {
+    const bool is_file = can_be_replaced(path_);
+    if (!is_file && !has_lines()) {
       whole_.emplace(path_);
+      return;
     }
+    if (is_file) lock_ = locked_file(path_, "another file");
+    log_.emplace(path_, environment);
+    lock_ = {};
+    if (is_file) lock_ = locked_file(path_, "another file");  // what stands there now
   }
   void record(const Record& record) override {
     lines_.push_back(log_ ? log_->append(record) : to_json(record));
   }
   void end(const RunSummary& /*summary*/) override {
     log_.reset();
-    if (has_lines()) return;
-    if (!whole_) whole_.emplace(path_);
-    whole_->stream() << records_json(environment_, lines_);
-    whole_->commit();
+    if (!has_lines()) {
+      if (!whole_) whole_.emplace(path_);
+      whole_->stream() << records_json(environment_, lines_);
+      whole_->commit();
+    }
+    lock_ = {};
   }
 
  private:
   bool has_lines() const { return path_.ends_with(".jsonl"); }
 
   std::string path_;
+  Descriptor lock_;  // of two processes the second one would take the place of the first one's file
   std::optional<RecordLog> log_;
   std::optional<OutputFile> whole_;
   Environment environment_;

@@ -11,6 +11,7 @@
 
 #include "bench/records/record_file.h"
 #include "bench/records/report.h"
+#include "core/error.h"
 #include "core/json.h"
 
 namespace collbench {
