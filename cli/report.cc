@@ -32,6 +32,7 @@
 #include "core/environment_variable.h"
 #include "core/error.h"
 #include "core/input_file.h"
+#include "core/plain_text.h"
 #include "heuristics/diagnosis/table_cases.h"
 
 namespace collbench {
@@ -211,8 +212,27 @@ void write_page(std::ostream& out, const ReportInputs& inputs) {
   write_html(out, report);
 }
 
+/// "# rows 1 to 4 are of base.jsonl, 5 to 8 of head.jsonl": a row does not say its file.
+std::string rows_of_files(const ReportInputs& inputs) {
+  std::string line;
+  std::size_t row = 0;
+  for (const ReportSource& source : inputs.sources) {
+    const std::size_t first = row + 1;
+    row += source.file.records.size();
+    if (row < first) continue;
+    const std::string rows =
+        row == first ? fmt::format("{}", row) : fmt::format("{} to {}", first, row);
+    line += fmt::format("{}{}{} of {}", line.empty() ? "# rows " : ", ", rows,
+                        line.empty() ? " are" : "", printable(source.name));
+  }
+  return line + "\n";
+}
+
 void write_records(const ReportFormat& format, std::ostream& out, const ReportInputs& inputs,
                    FormatOptions options) {
+  const TableStyle& style = options.style;
+  const bool tells_files = format.name == "table" && !style.quiet && style.sort.empty();
+  if (tells_files && inputs.sources.size() > 1) out << rows_of_files(inputs);
   options.sampling = sampling_of(inputs);
   options.machines_differ = machines_differ(inputs);
   std::ostringstream text;

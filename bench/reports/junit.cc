@@ -1,7 +1,9 @@
 // JUnit's XML: what Jenkins' schema knows, and nothing else.
 #include <algorithm>
+#include <map>
 #include <ostream>
 #include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
 #include <pugixml.hpp>
@@ -92,6 +94,10 @@ class JunitReporter final : public Reporter {
     JunitCase& one = cases_.emplace_back();
     one.group = junit_group(record.point);
     one.name = names_.of(record.point);
+    // Readers take tests of one name for one test.
+    if (const int times = ++times_[{one.group, one.name}]; times > 1) {
+      one.name += fmt::format(" ({})", times);
+    }
     one.seconds = shown.valid ? shown.time_us * 1e-6 : 0;
     if (!record.skipped.empty()) {
       one.result = "skipped";
@@ -113,6 +119,7 @@ class JunitReporter final : public Reporter {
  private:
   std::ostream& out_;
   CaseNames names_;
+  std::map<std::pair<std::string, std::string>, int> times_;  // by group and name
   std::vector<JunitCase> cases_;
 };
 

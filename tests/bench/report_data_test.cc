@@ -259,5 +259,31 @@ TEST(RecordNamesTest, CasesThatDifferInWhatTheNameDoesNotSayAreToldApart) {
   }
 }
 
+TEST(JunitReporterTest, TestsOfOneCaseHaveNamesOfTheirOwn) {
+  const Record record = scripted_record("ring", 2, {1024}, 5000);
+  std::ostringstream text;
+  play(*reporter_of("junit", text), {record, record, record}, {});
+  EXPECT_THAT(text.str(), HasSubstr(" (2)\" time="));
+  EXPECT_THAT(text.str(), HasSubstr(" (3)\" time="));
+}
+
+TEST(JsonFileReporterTest, TwoProcessesDoNotFillOneFile) {
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("collbench_shared_" + std::to_string(getpid()) + ".json");
+  const Record record = scripted_record("ring", 2, {1024}, 5000);
+  const auto first = json_file_reporter(path.string());
+  first->begin(scripted_environment(), {record.point});
+  first->record(record);
+  EXPECT_THROW(json_file_reporter(path.string())->begin(scripted_environment(), {record.point}),
+               Unavailable);
+  first->end({});
+  EXPECT_THAT(read_records(path.string()).records, SizeIs(1));
+  const auto second = json_file_reporter(path.string());
+  second->begin(scripted_environment(), {record.point});
+  second->end({});
+  EXPECT_THAT(read_records(path.string()).records, SizeIs(0));
+  std::filesystem::remove(path);
+}
+
 }  // namespace
 }  // namespace collbench

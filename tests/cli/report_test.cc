@@ -386,5 +386,10 @@ TEST_F(ReportTest, RefusesWhatItCannotReadOrShow) {
   EXPECT_EQ(report({"real.json", "--html", "/no/such/folder/a.html"}).code, 4);
 }
 
+TEST_F(ReportTest, ATableOfTwoFilesSaysWhoseItsRowsAre) {
+  EXPECT_THAT(report({"sim.json", "head.json"}).out,
+              HasSubstr("# rows 1 to 9 are of sim.json, 10 to 18 of head.json\n"));
+}
+
 }  // namespace
 }  // namespace collbench
