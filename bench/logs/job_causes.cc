@@ -19,7 +19,18 @@ std::string ranks_in_words(const JobRanks& ranks, const std::vector<int>& some) 
   return fmt::format("ranks {}", fmt::join(some, ", "));
 }
 
-void find_late(const JobRanks& ranks, JobVerdict& verdict) {
+/// A log has said already which rank is late, or where ranks stand: what it does there is next. MPI
+/// programs are seldom Python's.
+constexpr std::string_view check_of_late_processors =
+    "on its host, while it is late: gdb -p PID -batch -ex bt, top -H  (what it does before the "
+    "collective)";
+constexpr std::string_view check_of_late_gpus =
+    "on its host, while it is late: py-spy dump --pid PID, nvidia-smi -q -d PERFORMANCE  (what it "
+    "does before the collective: input, other work, a lower clock)";
+constexpr std::string_view check_of_standing_processors =
+    "gdb -p PID -batch -ex bt  (of the ranks that are named, else of all: where each stands)";
+
+void find_late(const JobLog& job, const JobRanks& ranks, JobVerdict& verdict) {
   const Lateness& late = verdict.lateness;
   if (late.late.empty()) return;
   std::string seen = ranks_in_words(ranks, late.late);
@@ -33,8 +44,9 @@ void find_late(const JobRanks& ranks, JobVerdict& verdict) {
                       late.by_turns ? "by turns" : "and hardly waited", 100 * late.waiting_share,
                       late.sporadic() ? "; late now and then" : "");
   // The chance that ranks are last by turns in this way is small; the rest is what is behind it.
-  verdict.causes.push_back(
-      {&cause("straggler"), seen, late.operations >= 10 && !late.of_means ? 0.99 : 0.9});
+  verdict.causes.push_back({&cause("straggler"), seen,
+                            late.operations >= 10 && !late.of_means ? 0.99 : 0.9,
+                            job.of_processors ? check_of_late_processors : check_of_late_gpus});
 }
 
 void find_slow_network(JobLog& job, JobVerdict& verdict) {
@@ -139,8 +151,11 @@ void find_standstill(JobLog& job, const JobRanks& ranks, JobVerdict& verdict) {
   }
   if (seen.empty()) return;
   if (!job.ended.empty()) seen.push_back("the job ended " + job.ended);
-  const Cause& what = cause(job.ended.empty() ? "hang" : "ended_early");
-  verdict.causes.push_back({&what, fmt::format("{}", fmt::join(seen, "; ")), sure});
+  const bool stands = job.ended.empty();
+  const Cause& what = cause(stands ? "hang" : "ended_early");
+  verdict.causes.push_back(
+      {&what, fmt::format("{}", fmt::join(seen, "; ")), sure,
+       stands && job.of_processors ? check_of_standing_processors : std::string_view{}});
 }
 
 template <typename Holds>
@@ -241,7 +256,7 @@ void find_choices(const JobLog& job, JobVerdict& verdict) {
 
 void find_causes(JobLog& job, const JobRanks& ranks, JobVerdict& verdict) {
   find_standstill(job, ranks, verdict);
-  find_late(ranks, verdict);
+  find_late(job, ranks, verdict);
   find_slow_network(job, verdict);
   find_host_causes(job, verdict);
   find_choices(job, verdict);

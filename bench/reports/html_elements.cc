@@ -88,7 +88,7 @@ void add_causes(pugi::xml_node parent, std::span<const FoundCause> causes) {
                 fmt::format("{} ({}, {})", found.cause->title, found.cause->name, how_sure(found)));
     add_element(item, "p", "Seen: " + found.seen);
     add_element(item, "p", fmt::format("It means: {}", found.cause->means));
-    add_element(item.append_child("p"), "code", found.cause->check);
+    add_element(item.append_child("p"), "code", std::string(found.next()));
   }
 }
 

@@ -130,14 +130,14 @@ std::string how_sure(const FoundCause& found) {
 std::string describe(const FoundCause& found) {
   const Cause& cause = *found.cause;
   return fmt::format("{} ({}, {})\n    seen:  {}\n    means: {}\n    check: {}\n", cause.title,
-                     cause.name, how_sure(found), found.seen, cause.means, cause.check);
+                     cause.name, how_sure(found), found.seen, cause.means, found.next());
 }
 
 std::string describe_markdown(const FoundCause& found) {
   const Cause& cause = *found.cause;
   return fmt::format("- **{}** (`{}`, {})\n  - seen: {}\n  - means: {}\n  - check: `{}`\n",
                      cause.title, cause.name, how_sure(found), found.seen, cause.means,
-                     cause.check);
+                     found.next());
 }
 
 std::string cause_json(const FoundCause& found) {
@@ -147,7 +147,7 @@ std::string cause_json(const FoundCause& found) {
                                           {"title", cause.title},
                                           {"seen", found.seen},
                                           {"means", cause.means},
-                                          {"check", cause.check},
+                                          {"check", found.next()},
                                           {"sure", found.sure},
                                           {"fault", cause.fault}});
 }

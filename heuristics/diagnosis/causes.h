@@ -32,6 +32,9 @@ struct FoundCause {
   const Cause* cause = nullptr;
   std::string seen;  // "busbw 86 of 370 GB/s from 256 MiB on; latency 2.1 times the expected"
   double sure = 1;   // probability, 0 to 1; 1: it was read, not concluded
+  std::string_view check{};  // in place of the cause's, where it was found in another way
+
+  std::string_view next() const { return check.empty() ? cause->check : check; }
 };
 
 /// "87 %", "certain" for what was read.
