@@ -1,6 +1,8 @@
 #include "bench/logs/job_files.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <span>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -38,6 +40,14 @@ void read_folder(const std::string& folder, JobLog& job) {
     }
   }
   for (const std::string& reason : unread) job.notes.push_back("left out: " + reason);
+}
+
+std::string first_notes(const JobLog& job) {
+  constexpr std::size_t most_notes = 4;
+  const std::size_t shown = std::min(job.notes.size(), most_notes);
+  const std::string more =
+      shown < job.notes.size() ? fmt::format("; and {} more", job.notes.size() - shown) : "";
+  return fmt::format("{}{}", fmt::join(std::span(job.notes).first(shown), "; "), more);
 }
 
 }  // namespace
@@ -83,7 +93,7 @@ JobLog read_job(const std::vector<std::string>& paths) {
       read_one(path, job);
     }
   }
-  if (job.files == 0 && !job.notes.empty()) throw InvalidArgument(job.notes.front());
+  if (job.files == 0 && !job.notes.empty()) throw InvalidArgument(first_notes(job));
   require(job.files > 0, "no job log among the named files");
   join_groups_of_cut_dumps(job);
   number_in_order(job);

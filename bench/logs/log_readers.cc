@@ -138,6 +138,7 @@ constexpr std::array<ElementSize, 4> element_sizes = {{
 std::span<const LogReader> log_readers() { return reader_rows; }
 
 void read_log(std::string_view text, const std::string& file, JobLog& job) {
+  require(!trimmed(text).empty(), file + ": is empty");
   const std::string_view head = text.substr(0, std::size_t{64} << 10);
   const auto knows = [&](const LogReader& one) {
     return one.recognises(one.of_output ? text : head);

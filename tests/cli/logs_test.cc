@@ -1,4 +1,6 @@
 // `collbench logs`: a job's log in full, its forms, its exit codes, and what goes on with it.
+#include <filesystem>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -176,6 +178,17 @@ TEST_F(LogsTest, WhatRanksDidHereIsReadBackInTwoFormats) {
   out({"run", "--algo", "ring", "-W", "2", "-b", "64K", "-e", "64K", "-n", "3", "--json",
        "b.json"});
   EXPECT_THAT(refused({"logs", "b.json"}), HasSubstr("measure with --rank-times"));
+}
+
+TEST_F(LogsTest, EveryFileThatIsNoLogIsNamed) {
+  folder_.write("a.log", "");
+  folder_.write("b.bin", "junk");
+  std::filesystem::create_directory(folder_.path() + "/e");
+  for (const char* name : {"a.log", "b.bin"}) {
+    std::filesystem::rename(folder_.path() + "/" + name, folder_.path() + "/e/" + name);
+  }
+  EXPECT_THAT(refused({"logs", "e"}),
+              AllOf(HasSubstr("e/a.log: is empty; left out: e/b.bin: the log of none of")));
 }
 
 }  // namespace
