@@ -36,6 +36,9 @@ std::string network_line(const NetworkVerdict& network) {
 /// What nobody is to blame for.
 std::string held_up_words(const Lateness& lateness) {
   if (!(lateness.held_up_share > 0)) return {};
+  if (lateness.held_up_share >= 0.995) {
+    return ", as all of it is for ranks that were held up themselves";
+  }
   return fmt::format(" without the {:.0f} % of it for ranks that were held up themselves",
                      100 * lateness.held_up_share);
 }

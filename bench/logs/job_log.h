@@ -175,7 +175,8 @@ struct JobLog {
   std::vector<std::string> words{""};  // algorithms and protocols, in lower case
   std::vector<std::string> notes;
   std::map<std::string, std::int64_t> left_out;  // what was not used, and how often
-  std::string ended;  // how it ended early, "with exit code 7"; empty: not known
+  std::set<int> unfinished;  // ranks of MPI programs that did not reach MPI_Finalize
+  std::string ended;         // how it ended early, "with exit code 7"; empty: not known
   int files = 0;
   std::string mixed;  // why its logs are of several runs, which nothing can be told of; else empty
 

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "bench/logs/operations.h"
 #include "core/quantile.h"
@@ -57,12 +58,15 @@ std::vector<SizeFigures> figures_by_size(const JobLog& job,
         said_word(operation, &LogRecord::protocol), said_word(operation, &LogRecord::elements)}];
     sum.operations += operation.weight();
     if (operation.last < 0) continue;
+    const auto weight = static_cast<double>(operation.weight());
+    const double duration = mean_duration(operation);
     sum.timed += operation.weight();
     if (tells_transfer(operation)) {
       sum.split += operation.weight();
-      sum.transfer += static_cast<double>(operation.weight()) * operation.transfer_us;
+      // Others may have left long before the last to arrive.
+      sum.transfer += weight * std::min(operation.transfer_us, duration);
     }
-    sum.duration += static_cast<double>(operation.weight()) * mean_duration(operation);
+    sum.duration += weight * duration;
   }
   std::vector<SizeFigures> rows;
   for (const auto& [key, sum] : sums) {
@@ -178,6 +182,26 @@ void note_gaps(JobLog& job, const std::vector<JobOperation>& operations) {
   }
 }
 
+void note_unfinished(JobLog& job) {
+  constexpr std::size_t most_named = 8;
+  if (job.unfinished.empty()) return;
+  std::vector<int> named(job.unfinished.begin(), job.unfinished.end());
+  const std::size_t others = named.size() - std::min(named.size(), most_named);
+  named.resize(named.size() - others);
+  job.note_once(fmt::format("did not reach MPI_Finalize: rank {}{}", fmt::join(named, ", "),
+                            others > 0 ? fmt::format(" and {} more", others) : ""));
+}
+
+void note_shares(JobLog& job, const JobVerdict& verdict) {
+  const bool has_shares = std::ranges::any_of(verdict.sizes, [](const SizeFigures& row) {
+    return row.bytes > 0 &&
+           (row.kind == LoggedKind::all_gather || row.kind == LoggedKind::reduce_scatter);
+  });
+  if (!has_shares) return;
+  job.note_once(
+      "bytes of all-gathers and reduce-scatters are one rank's share, as logs count them");
+}
+
 }  // namespace
 
 std::optional<int> JobVerdict::late() const {
@@ -194,6 +218,7 @@ JobVerdict judge_job(JobLog& job, const NetworkExpectation& expectation) {
   const std::vector<JobOperation> operations = operations_of(job);
   const JobRanks ranks(job);
   note_gaps(job, operations);
+  note_unfinished(job);
   JobVerdict verdict;
   verdict.counted_ranks = ranks.counted();
   if (!verdict.counted_ranks.empty()) {
@@ -205,6 +230,7 @@ JobVerdict judge_job(JobLog& job, const NetworkExpectation& expectation) {
   }
   verdict.kind = main_kind(operations);
   verdict.sizes = figures_by_size(job, operations);
+  note_shares(job, verdict);
   const DoubledLogs doubled = doubled_logs(job, operations);
   sum_up(job, operations, doubled, ranks, verdict);
   verdict.clock_offset_us = clock_offsets(job, operations, ranks);

@@ -110,7 +110,10 @@ class ProfileReader {
     }
     count_losses(kept, there);
     doubt_clock();
-    if (header_.finished == 0) count_issued();
+    if (header_.finished == 0) {
+      count_issued();
+      job_.unfinished.insert(header_.rank);
+    }
   }
 
  private:

@@ -63,6 +63,7 @@ TEST(MpiProfileTest, WithOneClockTheLastToArriveIsSeenHoweverLongItStays) {
   const JobVerdict verdict = judge_job(job, {Bandwidth{1e9}, ""});
   EXPECT_THAT(verdict.mean_wait_us, ElementsAre(10'000, 10'000, 0, 10'000));
   EXPECT_EQ(verdict.transfer_us_of_rank0, 10 * 11'000) << "no longer than its own calls";
+  EXPECT_LE(verdict.sizes[0].transfer_us, verdict.sizes[0].duration_us);
   EXPECT_EQ(verdict.late(), std::nullopt);
 }
 
@@ -264,6 +265,8 @@ TEST(MpiProfileTest, ACallThatHasNotEndedIsWhereTheJobStands) {
   const JobVerdict verdict = judge_job(job, {});
   EXPECT_EQ(verdict.standstill.sequence, 10);
   EXPECT_THAT(verdict.standstill.missing, ElementsAre(2));
+  EXPECT_THAT(job.notes, Contains("did not reach MPI_Finalize: rank 0, 1, 2, 3"));
+  EXPECT_THAT(std::string(verdict.causes.front().next()), HasSubstr("gdb -p PID"));
 }
 
 TEST(MpiProfileTest, NonBlockingCallsHaveSizesButNoTimes) {
