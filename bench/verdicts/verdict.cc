@@ -133,9 +133,9 @@ std::string method_line(const Comparison& comparison) {
   const bool timed = std::any_of(comparison.verdicts.begin(), comparison.verdicts.end(),
                                  [](const Verdict& verdict) { return !verdict.exact; });
   if (!timed) return "exact figures, compared for equality";
-  std::string line = fmt::format("threshold {:g} %, family alpha {:g} (Holm), {} rounds",
-                                 comparison.rule.threshold * 100, comparison.rule.alpha,
-                                 comparison_rounds_text(comparison));
+  std::string line = fmt::format(
+      "times are lower quartiles of rounds; threshold {:g} %, family alpha {:g} (Holm), {} rounds",
+      comparison.rule.threshold * 100, comparison.rule.alpha, comparison_rounds_text(comparison));
   for (const CaseThreshold& one : comparison.rule.exceptions) {
     line += fmt::format(", {:g} % for {}", one.threshold * 100, one.filter);
   }

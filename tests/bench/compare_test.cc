@@ -139,6 +139,7 @@ TEST(CompareTimed, ACaseMayHaveAThresholdOfItsOwn) {
   const Comparison comparison = compare_files(base, cycles(10, 12'000, 1), rule, false);
   EXPECT_EQ(only(comparison).outcome, VerdictOutcome::slower);
   EXPECT_THAT(only(comparison).reason, HasSubstr("threshold 10 %"));
+  EXPECT_THAT(method_line(comparison), HasSubstr("times are lower quartiles of rounds; "));
   EXPECT_THAT(method_line(comparison), HasSubstr("threshold 5 %"));
   EXPECT_THAT(method_line(comparison), HasSubstr("40 % for algo:ring, 1 % for workers:9"));
 }
