@@ -78,6 +78,14 @@ int fail(int code, const std::string& message, const std::string& hint = "") {
   return code;
 }
 
+/// CLI11 names the type of what is missing, which options here do not have.
+std::string parse_reason(const CLI::ParseError& error) {
+  std::string text = error.what();
+  const std::size_t at = text.rfind(": 1 required");
+  if (at != text.npos && text.ends_with("missing")) text.replace(at, text.npos, ": needs a value");
+  return text;
+}
+
 /// What was printed reached standard output, or the command has failed.
 int printed() {
   std::cout.flush();
@@ -104,7 +112,7 @@ int carry_out_command(int argc, char** argv) {
     std::cout << version_text() << '\n';
     return printed();
   } catch (const CLI::ParseError& e) {
-    return fail(exit_usage, e.what(), usage_hint(app));
+    return fail(exit_usage, parse_reason(e), usage_hint(app));
   } catch (const Stopped& e) {
     return fail(interrupt_exit_code(), e.what());
   } catch (const InvalidArgument& e) {

@@ -213,6 +213,14 @@ std::string foreign_meaning(std::string_view name) {
   return found == std::end(foreign_flags) ? "" : fmt::format(" {}", found->meaning);
 }
 
+/// A word that is no command and stands first is a command that was misspelt; what follows it is of
+/// that.
+void refuse_unknown_command(const CLI::App& where, const std::string& first) {
+  const bool is_command = where.get_parent() == nullptr && where.get_subcommands().empty();
+  if (!is_command || first.starts_with('-')) return;
+  throw InvalidArgument(unknown_name("command", first, command_names(where)));
+}
+
 }  // namespace
 
 std::string help_text(const CLI::App& app, bool brief) {
@@ -228,6 +236,7 @@ void refuse_leftovers(const CLI::App& app) {
   std::erase(left, "--");  // CLI11 keeps the mark before positional arguments
   if (left.empty()) return;
   const CLI::App& where = chosen_command(app);
+  refuse_unknown_command(where, left.front());
   for (const std::string& word : left) {
     if (word.size() < 2 || word[0] != '-') continue;
     const std::string name = word.substr(0, word.find('='));
