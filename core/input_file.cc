@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <system_error>
 
@@ -88,6 +90,22 @@ std::string read_file(const std::string& path, std::size_t limit, double pipe_pa
   require(!too_large && text.size() <= limit,
           fmt::format("'{}' is larger than {} MiB, the most that is read", path, limit >> 20));
   return text;
+}
+
+std::string read_kept(const std::string& path, std::size_t limit) {
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) != 0 || !S_ISFIFO(facts.st_mode)) return read_file(path, limit);
+  static std::mutex mutex;
+  static std::map<std::string, std::string> kept;
+  const std::lock_guard lock(mutex);
+  const auto found = kept.find(path);
+  if (found != kept.end()) return found->second;
+  return kept.emplace(path, read_file(path, limit)).first->second;
+}
+
+bool is_file_or_pipe(const std::string& path) {
+  struct stat facts {};
+  return ::stat(path.c_str(), &facts) == 0 && (S_ISREG(facts.st_mode) || S_ISFIFO(facts.st_mode));
 }
 
 bool names_a_file(const std::string& path) {

@@ -17,6 +17,13 @@ inline constexpr std::size_t largest_input = std::size_t{256} << 20;
 std::string read_file(const std::string& path, std::size_t limit = largest_input,
                       double pipe_patience_s = 10);
 
+/// The same for what is asked for more than once: a pipe gives its content only once, so it is kept
+/// until the program ends. Thread safety: any number of threads.
+std::string read_kept(const std::string& path, std::size_t limit = largest_input);
+
+/// Whether a file or a pipe has that name.
+bool is_file_or_pipe(const std::string& path);
+
 /// Whether anything but a folder has that name. True as well of what cannot be looked at: reading
 /// it says why.
 bool names_a_file(const std::string& path);

@@ -315,9 +315,8 @@ DescribedMachine from_name(const Specification& spec, const std::vector<std::str
 /// A file of another tool: SimGrid's, NCCL's, ...; names of machines are none. One that does not
 /// exist is told by its ending.
 bool is_foreign_file(const std::string& text) {
-  std::error_code error;
   if (text.find(".toml") != text.npos) return false;
-  if (std::filesystem::is_regular_file(text, error)) return true;
+  if (is_file_or_pipe(text)) return true;
   constexpr std::string_view endings[] = {".csv", ".json", ".txt", ".xml", ".yaml", ".yml"};
   return text.find_first_of(":,") == text.npos &&
          std::ranges::any_of(endings, [&](auto ending) { return text.ends_with(ending); });

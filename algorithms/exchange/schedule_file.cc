@@ -21,7 +21,7 @@ ProvedFile read_proved(const AlgorithmSpec& spec, CollectiveKind kind) {
           "file: the path is missing; write file:PATH, as in file:ring.xml");
   const auto read = [&] {
     try {
-      return from_msccl_xml(read_file(path->second), kind);
+      return from_msccl_xml(read_kept(path->second), kind);
     } catch (const InvalidArgument& e) {
       throw InvalidArgument(path->second + ": " + e.what());
     }

@@ -112,5 +112,19 @@ TEST_F(InputFileTest, APipeThatNothingWritesToIsGivenUp) {
               HasSubstr("a pipe that nothing wrote to for 0.2 s"));
 }
 
+TEST_F(InputFileTest, APipeThatIsAskedForTwiceIsKept) {
+  const std::string name = pipe();
+  std::thread writer([&] { std::ofstream(name) << "text"; });
+  EXPECT_TRUE(is_file_or_pipe(name));
+  EXPECT_EQ(read_kept(name), "text");
+  writer.join();
+  EXPECT_EQ(read_kept(name), "text");
+  EXPECT_FALSE(is_file_or_pipe("/"));
+  std::ofstream(path("file")) << "old";
+  EXPECT_EQ(read_kept(path("file")), "old");
+  std::ofstream(path("file")) << "new";
+  EXPECT_EQ(read_kept(path("file")), "new");
+}
+
 }  // namespace
 }  // namespace collbench

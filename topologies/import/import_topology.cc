@@ -118,7 +118,7 @@ Machine import_topology(std::string_view text, const std::string& file, Topology
 }
 
 Machine import_topology_file(const std::string& path, TopologyFormat format) {
-  return import_topology(read_file(path, largest_file), path, format);
+  return import_topology(read_kept(path, largest_file), path, format);
 }
 
 }  // namespace collbench
