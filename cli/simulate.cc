@@ -90,6 +90,23 @@ void tell_seats(const std::vector<Case>& cases, CaseBinder& binder) {
   }
 }
 
+/// Of several cases those that cannot be played, as a library's in groups, are left out with a
+/// note. Throws InvalidArgument if there are no others.
+void leave_out_unplayable(std::vector<Case>& cases, CaseBinder& binder) {
+  std::vector<std::string> reasons;
+  std::erase_if(cases, [&](const Case& point) {
+    try {
+      binder.require_playable(point);
+      return false;
+    } catch (const InvalidArgument& error) {
+      if (std::ranges::count(reasons, error.what()) == 0) reasons.emplace_back(error.what());
+      return true;
+    }
+  });
+  require(!cases.empty() || reasons.empty(), reasons.empty() ? "" : reasons.front());
+  for (const std::string& reason : reasons) std::cerr << "left out: " << reason << '\n';
+}
+
 int simulate_cases(const Settings& settings, std::vector<Case> cases) {
   require(!settings.flag("check") || !settings.flag("real-data"),
           "--check plays on two engines, of which only simgrid moves --real-data: leave one out");
@@ -97,11 +114,10 @@ int simulate_cases(const Settings& settings, std::vector<Case> cases) {
   ProgressLine progress(use_progress(settings.text("progress")));
   const auto binder =
       std::make_shared<CaseBinder>(settings.flag("check") || wants_details(settings));
+  leave_out_unplayable(cases, *binder);  // before a file is replaced
   const RunPlan plan = plan_of(std::move(cases), binder, progress);
   Environment environment = run_environment(settings);
   const Outputs outputs = outputs_of(settings, record_format_names());
-  for (const Case& point : plan.cases)
-    binder->require_playable(point);  // before a file is replaced
   tell_seats(plan.cases, *binder);
   ReporterSet reporters(outputs, plan.sampling);
   const bool is_table = outputs.console.empty() || outputs.console == "table";

@@ -161,5 +161,24 @@ TEST_P(LongSimulationTest, EndsSoonAfterASignal) {
 INSTANTIATE_TEST_SUITE_P(Engines, LongSimulationTest,
                          testing::Values("fluid", "quotient", "simgrid"));
 
+TEST_F(SimulatedFilesTest, AnAlgorithmThatCannotBePlayedLeavesTheOthers) {
+  const auto played = [&](const std::string& algorithms) {
+    return invoke(folder_, {"simulate", "-A", algorithms, "-W", "3", "-t", "star:4,100Gbps,5us",
+                            "-b", "1M", "-e", "1M"});
+  };
+  const CommandOutcome rest = played("swing,ring");
+  EXPECT_EQ(rest.code, 0) << rest.err;
+  EXPECT_THAT(rest.err, HasSubstr("left out: swing: needs a power of two of ranks, not 3"));
+  EXPECT_THAT(rest.out, HasSubstr("1 case"));
+  EXPECT_EQ(played("swing").code, 2);
+  EXPECT_EQ(played("ring,rign").code, 2);
+}
+
+TEST_F(SimulatedFilesTest, AMisspeltCommandIsNamedBeforeItsOptions) {
+  EXPECT_THAT(invoke(folder_, {"simulat", "-t", "star:4,100Gbps,5us"}).err,
+              HasSubstr("unknown command 'simulat'. Did you mean 'simulate'?"));
+  EXPECT_THAT(invoke(folder_, {"simulate", "--topo"}).err, HasSubstr("--topo: needs a value"));
+}
+
 }  // namespace
 }  // namespace collbench
