@@ -14,9 +14,15 @@
 namespace collbench {
 namespace {
 
+/// Of a schedule for the network that the case is simulated on, its name does not say which again.
 std::string algorithm_text(const Row& row) {
-  const bool chosen = row.record.point.algorithm == "auto" && row.record.algorithm_chosen != "auto";
-  return chosen ? "auto: " + row.record.algorithm_chosen : row.record.point.algorithm;
+  const Case& point = row.record.point;
+  std::string chosen = row.record.algorithm_chosen;
+  if (point.algorithm != "auto" || chosen == "auto") return point.algorithm;
+  const std::string own_network = ":topo=" + point.simulated.topology;
+  const std::size_t at = point.simulated.topology.empty() ? chosen.npos : chosen.find(own_network);
+  if (at != chosen.npos) chosen.erase(at, own_network.size());
+  return "auto: " + chosen;
 }
 
 double bound_us(const Row& row) {

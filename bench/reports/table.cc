@@ -61,7 +61,17 @@ class TableReporter final : public NotedTable {
   void print_row(const Row& row, const std::string& choice) override {
     if (!style_.quiet && !choice.empty()) print_note(choice);
     std::string line = " ";
-    for (const Column& column : columns_) line += cell(column, cell_text(column, row));
+    std::size_t over = 0;  // a choice may be wider than its column: it takes the blanks behind it
+    for (const Column& column : columns_) {
+      std::string text = cell(column, cell_text(column, row));
+      const std::size_t blanks = std::min(text.find_first_not_of(' '), text.size());
+      const std::size_t taken = std::min(over, blanks > 1 ? blanks - 1 : 0);
+      text.erase(0, taken);
+      const std::size_t room = column.width + (&column == &columns_.front() ? 0 : 2);
+      const std::size_t full = characters(text) + taken;
+      over = over - taken + (full > room ? full - room : 0);
+      line += text;
+    }
     const std::string why = row.record.skipped.empty() ? "" : "skipped: " + row.record.skipped;
     const bool fits = characters(line) + characters(why) + 2 <= most_characters;
     if (fits && !why.empty()) line += "  " + why;

@@ -168,6 +168,20 @@ TEST(TableReporterTest, SaysWhatAutoChoseAndIfAskedWhyOnce) {
   EXPECT_EQ(text.find(reason), text.rfind(reason));
 }
 
+TEST(TableReporterTest, AChoiceThatIsWiderThanItsColumnTakesTheBlanksBehindIt) {
+  Record wide = scripted_record("auto", 8, {1024}, 5000);
+  Record narrow = wide;
+  wide.algorithm_chosen = "ring:channels=8:node=8";
+  narrow.algorithm_chosen = "direct";
+  const std::vector<std::string> rows = rows_of(table({narrow, wide}));
+  ASSERT_THAT(rows[1], HasSubstr(" auto: ring:channels=8:node=8 "));
+  EXPECT_EQ(rows[0].size(), rows[1].size());
+  EXPECT_EQ(rows[0].find("5.000"), rows[1].find("5.000"));
+  wide.point.simulated.topology = "cluster:4xdgx-h100";
+  wide.algorithm_chosen = "synth:topo=cluster:4xdgx-h100";
+  EXPECT_THAT(rows_of(table({wide}))[0], HasSubstr(" auto: synth  "));
+}
+
 Record placed_record(const std::string& algorithm, const std::string& backend, Bytes bytes,
                      std::int64_t latency_ns) {
   Record record = scripted_record(algorithm, 2, bytes, latency_ns);
