@@ -44,17 +44,18 @@ double messages_of(const Schedule& schedule) {
 
 void add_known(SynthesisedPlan& plan, Bytes bytes, int tracks, const TimeOf& time_of) {
   constexpr double near_bound = 1.05;  // of the time: what is left to gain is not worth the search
-  constexpr double most_wrong = 1.3;   // what trees may take of what they are thought to
   constexpr double worth_taking = 0.999;
   constexpr double most_messages = 3e4;  // to be played, in some hundredths of a second
-  constexpr double most_of_trees = 1e6;
+  constexpr double most_of_trees = 3e5;  // beyond, bytes count most
   plan.known.reset();
   const auto [packing, pipelining] = playing(plan, bytes, tracks);
   const double bound =
       plan.certificate.bound.seconds_per_gigabyte.value() / 1e9 * static_cast<double>(bytes.count);
   if (pipelining.time.count() <= near_bound * bound) return;
-  std::optional<KnownSchedule> best;
-  Seconds least = pipelining.time * most_wrong;
+  const Schedule trees = packed_schedule(*packing, pipelining, "synth");
+  if (messages_of(trees) > most_of_trees) return;
+  const Seconds usual = time_of(trees);
+  Seconds least = usual * worth_taking;
   for (const std::string& name : known_names()) {
     std::optional<Schedule> schedule =
         fitting_schedule(name, plan.certificate.topology, packing->goal, bytes);
@@ -62,12 +63,8 @@ void add_known(SynthesisedPlan& plan, Bytes bytes, int tracks, const TimeOf& tim
     const Seconds time = time_of(*schedule);
     if (time >= least) continue;
     least = time;
-    best = KnownSchedule{name, *std::move(schedule), time, pipelining.time};
+    plan.known = KnownSchedule{name, *std::move(schedule), time, usual};
   }
-  if (!best) return;
-  const Schedule trees = packed_schedule(*packing, pipelining, "synth");
-  if (messages_of(trees) <= most_of_trees) best->trees = time_of(trees);
-  if (best->time < best->trees * worth_taking) plan.known = std::move(best);
 }
 
 }  // namespace collbench

@@ -77,7 +77,8 @@ void add_steps(SynthesisedPlan& plan, Bytes bytes, const AskSolver& ask, const T
 
 /// Has the plan play a schedule of the registry for a vector of `bytes` where one that leaves equal
 /// bits on all ranks is faster than its trees, as `time_of` has it: not where the trees are within
-/// 5 % of the bound, and none of more than 30,000 messages. `tracks` as pipelining_for() has it.
+/// 5 % of the bound or have more than 300,000 messages, and none of more than 30,000. `tracks` as
+/// pipelining_for() has it.
 void add_known(SynthesisedPlan& plan, Bytes bytes, int tracks, const TimeOf& time_of);
 
 /// What messages cost on a machine beyond its links, by each of its protocols.
