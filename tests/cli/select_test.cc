@@ -85,6 +85,13 @@ TEST_F(SelectTest, NamesThatNothingIsKnownOfAreSaid) {
               HasSubstr("--table is text"));
 }
 
+// Played, synth takes 301 us and ring:channels=8 294.
+TEST_F(SelectTest, ALeadThatPredictionMayMissIsDoubted) {
+  EXPECT_THAT(out({"-t", "cluster:4xdgx-h100", "-b", "48M"}),
+              HasSubstr("and ring:channels=8:node=8/LL128 may be faster: simulate -A auto"));
+  EXPECT_THAT(out({"-t", "mesh:3x3,10GBps,1us", "-b", "1G"}), Not(HasSubstr("may be faster")));
+}
+
 TEST_F(SelectTest, TablesShowTheCrossovers) {
   const std::string text = out({"-t", "star:8,100Gbps,5us", "-W", "8", "--table", "-p", "model",
                                 "--available", "recursive-doubling,ring"});
