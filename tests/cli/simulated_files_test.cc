@@ -163,14 +163,14 @@ INSTANTIATE_TEST_SUITE_P(Engines, LongSimulationTest,
 
 TEST_F(SimulatedFilesTest, AnAlgorithmThatCannotBePlayedLeavesTheOthers) {
   const auto played = [&](const std::string& algorithms) {
-    return invoke(folder_, {"simulate", "-A", algorithms, "-W", "3", "-t", "star:4,100Gbps,5us",
-                            "-b", "1M", "-e", "1M"});
+    return invoke(folder_, {"simulate", "-A", algorithms, "-W", "4", "-t", "dgx-h100", "--groups",
+                            "0-1,2-3", "-b", "1M", "-e", "1M"});
   };
-  const CommandOutcome rest = played("swing,ring");
+  const CommandOutcome rest = played("nccl,ring");
   EXPECT_EQ(rest.code, 0) << rest.err;
-  EXPECT_THAT(rest.err, HasSubstr("left out: swing: needs a power of two of ranks, not 3"));
+  EXPECT_THAT(rest.err, HasSubstr("left out: nccl: groups side by side need messages"));
   EXPECT_THAT(rest.out, HasSubstr("1 case"));
-  EXPECT_EQ(played("swing").code, 2);
+  EXPECT_EQ(played("nccl").code, 2);
   EXPECT_EQ(played("ring,rign").code, 2);
 }
 
