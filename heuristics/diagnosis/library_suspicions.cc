@@ -311,12 +311,12 @@ class LibrarySuspicions {
     const auto algorithm = question_.algorithm;
     add_forced("ll_at_large", 5, "LL at all sizes", {algorithm, NcclProtocol::ll});
     add_forced("ll_at_large", 1, "LL to 64 MiB", {algorithm, NcclProtocol::ll, {}, 64_MiB});
-    // Half of the rate is hardly LL where the library's own reaches far less.
+    // Half of the rate is no LL where the library's own reaches far less.
     const double most = 2 * share_of_protocol({in_, in_, question_}, NcclProtocol::ll, 256_MiB);
     for (const double share : {0.37, 0.42, 0.48}) {
-      const double weight = share > most ? 0.05 : 1;
+      if (share > most) continue;
       found_.add_plain(
-          "ll_at_large", weight, fmt::format("{:.2f} of the rate from 64 KiB on", share),
+          "ll_at_large", 1, fmt::format("{:.2f} of the rate from 64 KiB on", share),
           [=](const HealthyCurve& curve, Bytes bytes, Seconds healthy) {
             const std::int64_t beyond = bytes.count - (64_KiB).count;
             if (beyond <= 0) return healthy;
