@@ -137,6 +137,14 @@ class CommandLines:
                 self.tokens |= {value for key, _, value in (one.partition("=") for one in variables)
                                 if re.fullmatch("COLLBENCH_[A-Z]*_TOKEN", key) and value}
 
+    def run(self, command, words, **options):
+        """Runs it, again where it ended between two looks: until a command line had these words."""
+        for _ in range(20):
+            done = subprocess.run(command, capture_output=True, text=True, **options)
+            need(done.returncode == 0, done)
+            if any(words in line for line in self.lines):
+                break
+
     def check(self, what, words, secrets):
         """Of the processes whose command lines have these words."""
         need(any(words in line for line in self.lines), "no process of %s was seen" % what)
@@ -149,9 +157,7 @@ def check_started():
     """Workers that a run starts itself, and those behind ssh."""
     run = ["--algo", "ring", "-b", "1K", "-e", "1K", "-n", "300"]
     with CommandLines() as seen:
-        done = subprocess.run([COLLBENCH, "-W", "2", "--isolate", *run], capture_output=True,
-                              text=True)
-    need(done.returncode == 0, done)
+        seen.run([COLLBENCH, "-W", "2", "--isolate", *run], "worker")
     seen.check("isolated workers", "worker", [])
     need(seen.tokens, "no worker has a token")
     ssh = os.path.join(SCRATCH.name, "ssh")
@@ -160,10 +166,9 @@ def check_started():
     os.chmod(ssh, 0o755)
     port = free_ports(2)[0]
     with CommandLines() as seen:
-        done = subprocess.run([COLLBENCH, "launch", "--ssh", ssh, "--port", str(port), "--hosts",
-                               "127.0.0.1,127.0.0.2", "--", "run", *run], capture_output=True,
-                              text=True, env={**os.environ, "COLLBENCH_JOB_TOKEN": TOKEN})
-    need(done.returncode == 0, done)
+        seen.run([COLLBENCH, "launch", "--ssh", ssh, "--port", str(port), "--hosts",
+                  "127.0.0.1,127.0.0.2", "--", "run", *run], "--rank",
+                 env={**os.environ, "COLLBENCH_JOB_TOKEN": TOKEN})
     seen.check("launch", "--rank", [TOKEN])
 
 
