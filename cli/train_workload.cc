@@ -31,8 +31,7 @@ constexpr OptionRow workload_rows[] = {
      "simulate it on this network ('collbench topo list'); otherwise all-reduces are real"},
     {work, "worker-batch", "", "N", "",
      "samples of a worker and micro-batch, instead of --batch; where neither is given those that "
-     "the "
-     "table's times are of, else 32"},
+     "the table's times are of, else 32"},
     {work, "accumulate", "", "N", "1", "micro-batches of a step; the last one communicates"},
     {work, "device", "", "NAME", "",
      "device whose roofline gives computing times; default: that of --topo, or v100"},

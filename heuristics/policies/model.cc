@@ -127,9 +127,7 @@ std::vector<std::string> names_for(const Question& question) {
     // Their trees are made in a tenth of a second (heuristics/synthesis/level_trees.h).
     const bool has_level_trees =
         has_lines && (is_torus || question.collective != CollectiveKind::all_reduce);
-    const bool is_rooted = question.collective == CollectiveKind::broadcast ||
-                           question.collective == CollectiveKind::reduce;
-    if (is_rooted) names.emplace_back("tree:chain");
+    if (has_root(question.collective)) names.emplace_back("tree:chain");
     if (has_lines) names.emplace_back("torus:pincer");
     if (question.collective == CollectiveKind::all_reduce) add_between_nodes(question, names);
     if (!have_seats_to_spare(question) &&
