@@ -13,7 +13,8 @@
 // The stage of a message is one after the stages of what its sender has received, or has sent to
 // the same receiver: dependencies, not rounds, say which messages of a track flow at once. A rank
 // that receives nothing in a round sends in the next one at once, as the root of a broadcast does.
-// Of what other tracks send at the same stage, half is taken to be in the way.
+// Tracks whose messages all cost the same stay in step, in each other's way; of what other tracks
+// send at the same stage otherwise, half is taken to be in the way.
 //
 // Exact if no link carries messages of two stages or tracks at once; of those that meet, only their
 // total load is seen. Alike rounds (algorithms/schedule.h) are looked at once: where ranks receive

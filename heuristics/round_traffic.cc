@@ -2,6 +2,7 @@
 // with all that is sent at its stage.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <deque>
 #include <future>
 #include <thread>
@@ -168,6 +169,7 @@ class LinkLoads {
       share_one(rounds[0], times);
       return;
     }
+    tracks_in_step_ = tracks_in_step_ && rounds.size() == 1 && rounds[0].stages.empty();
     sent_.clear();
     for (StagedRound& round : rounds) {
       for (std::size_t k = 0; k < round.traffic.size(); ++k) {
@@ -212,12 +214,14 @@ class LinkLoads {
     unload();
   }
 
-  // Tracks begin in step and drift apart, so that between nothing and all of what other tracks send
-  // at a message's stage gets in its way: half of it is taken.
+  // Tracks begin in step, and stay so while all messages cost the same: all of what is sent at a
+  // stage is in the way of each. Then they drift apart, so that between nothing and all of what
+  // other tracks send gets in the way: half of it is taken.
   void share_stage(std::span<const Sent> sent, int times) {
     for (const Sent& each : sent) load(*each.round, each.message);
     take_loads(times);
-    if (!has_tracks()) {
+    tracks_in_step_ = tracks_in_step_ && cost_the_same(sent);
+    if (!has_tracks() || tracks_in_step_) {
       for (const Sent& each : sent) set_busy(*each.round, each.message);
       unload();
       return;
@@ -241,6 +245,20 @@ class LinkLoads {
     unload();
   }
 
+  // But for elements that chunks do not share evenly.
+  bool cost_the_same(std::span<const Sent> sent) const {
+    const auto alike = [](double a, double b) { return std::abs(a - b) <= 0.05 * b; };
+    const Sent& first = sent.front();
+    const CostMessage& like = first.round->traffic[first.message];
+    const double busy = most_load(*first.round, first.message);
+    return std::ranges::all_of(sent, [&](const Sent& each) {
+      const CostMessage& message = each.round->traffic[each.message];
+      return message.level == like.level && message.latency == like.latency &&
+             alike(message.bytes, like.bytes) && alike(message.reduction, like.reduction) &&
+             alike(most_load(*each.round, each.message), busy);
+    });
+  }
+
   void load(const StagedRound& round, std::size_t message) {
     const RouteTable::Route& route = round.routes[message];
     const std::span<const LinkId> links = round.table->links(route);
@@ -260,9 +278,15 @@ class LinkLoads {
   }
   void set_busy(StagedRound& round, std::size_t message) const {
     double& busy = round.traffic[message].busy;
+    busy = std::max(busy, most_load(round, message));
+  }
+  // Of the links on its way.
+  double most_load(const StagedRound& round, std::size_t message) const {
+    double most = 0;
     for (const LinkId link : round.table->links(round.routes[message])) {
-      busy = std::max(busy, load_[link]);
+      most = std::max(most, load_[link]);
     }
+    return most;
   }
   void unload() {
     for (const LinkId link : loaded_) load_[link] = 0;
@@ -270,8 +294,9 @@ class LinkLoads {
   }
 
   const CostSetting& setting_;
-  std::vector<double> load_;         // by link: bytes, then seconds
-  std::vector<double> busy_;         // by link: seconds of all rounds so far
+  std::vector<double> load_;  // by link: bytes, then seconds
+  std::vector<double> busy_;  // by link: seconds of all rounds so far
+  bool tracks_in_step_ = true;
   std::vector<LinkId> loaded_;       // of the messages at hand
   std::vector<double> load_of_all_;  // tracks at a stage, seconds
   std::vector<LinkId> loaded_by_all_;

@@ -186,6 +186,13 @@ TEST(Predict, WhatARankSendsInRoundsWithoutReceivingFlowsAtOnce) {
   expect_seconds(eight.latency, 6 * alpha, "latency");
 }
 
+TEST(Predict, TracksWhoseMessagesCostTheSameStayInEachOthersWay) {
+  // All 16 ranks send in both tracks in each of the 12 rounds.
+  const double bytes = 1 << 20;
+  const Prediction torus = predicted("torus:dims=4x4", 16, bytes, star_machine(16));
+  expect_seconds(torus.time(), 12 * alpha + 2 * 15.0 / 16 * bytes / rate, "in step");
+}
+
 TEST(Predict, NoLinkIsBusyBeforeTheFirstMessageHasCrossedTheNetwork) {
   const Prediction torus = predicted("torus:dims=4x4", 16, 1 << 26, star_machine(16));
   EXPECT_GE(torus.time().count(), (torus.at_bottleneck.count() + alpha) * (1 - 1e-12));
