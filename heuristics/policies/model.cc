@@ -107,7 +107,9 @@ void add_between_nodes(const Question& question, std::vector<std::string>& names
   const int nodes = each > 0 ? question.workers / each : 1;
   if (nodes < 2) return;
   const int channels = std::min({layout.dims.front(), each, most_ways_out});
-  names.push_back(fmt::format("double-tree:channels={}", channels));
+  if (question.collective == CollectiveKind::all_reduce) {
+    names.push_back(fmt::format("double-tree:channels={}", channels));
+  }
   names.emplace_back("hierarchical:inner=direct:outer=direct");
   if (nodes > 2) names.emplace_back("hierarchical:inner=direct:outer=circulant");
   if (question.bytes < least_piece * (channels * question.workers)) return;
@@ -129,7 +131,7 @@ std::vector<std::string> names_for(const Question& question) {
         has_lines && (is_torus || question.collective != CollectiveKind::all_reduce);
     if (has_root(question.collective)) names.emplace_back("tree:chain");
     if (has_lines) names.emplace_back("torus:pincer");
-    if (question.collective == CollectiveKind::all_reduce) add_between_nodes(question, names);
+    if (!has_root(question.collective)) add_between_nodes(question, names);
     if (!have_seats_to_spare(question) &&
         !wire_rings(question.machine->topology, question.workers).empty()) {
       names.emplace_back(rings_over_wires);

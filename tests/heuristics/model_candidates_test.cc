@@ -26,9 +26,11 @@ std::vector<Candidate> candidates_of(const Answer& answer, std::string_view begi
   return found;
 }
 
-Answer model_of(const char* name, int ranks, Bytes bytes, int nodes = 1) {
+Answer model_of(const char* name, int ranks, Bytes bytes, int nodes = 1,
+                CollectiveKind collective = CollectiveKind::all_reduce) {
   const Machine cluster = machine(name, ranks);
   Question question;
+  question.collective = collective;
   question.bytes = bytes;
   question.workers = ranks;
   question.nodes = nodes;
@@ -48,6 +50,15 @@ TEST(ModelCandidates, BetweenNodesRingsAndTreesThatUseEveryAdapterAreCandidates)
               ElementsAre(Field(&Candidate::algorithm, EndsWith("segments=1"))))
       << "pieces of 64 bytes are not worth a message";
   EXPECT_THAT(candidates_of(small, "ring:channels"), IsEmpty()) << "nor are pieces of 2 bytes";
+}
+
+TEST(ModelCandidates, TheHalvesOfAnAllReduceUseEveryAdapter) {
+  for (const CollectiveKind half : {CollectiveKind::reduce_scatter, CollectiveKind::all_gather}) {
+    EXPECT_EQ(model_of("cluster:8xdgx-h100", 64, 1_GiB, 1, half).algorithm,
+              "ring:channels=8:node=8");
+    EXPECT_EQ(model_of("cluster:8xdgx-h100", 64, 1_MiB, 1, half).algorithm,
+              "hierarchical:dims=8x8:inner=direct:outer=direct");
+  }
 }
 
 // With the Simple protocol 8 pieces take 8.5 ms by the fluid engine, 32 take 7.2 and 256 take 11.8.
