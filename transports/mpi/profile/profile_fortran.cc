@@ -3,6 +3,7 @@
 // type and operator are translated, for what is recorded.
 #include <mpi.h>
 
+#include "transports/mpi/profile/profile_parameters.h"
 #include "transports/mpi/profile/profiler.h"
 
 // Open MPI's handles of C are looked up by those of Fortran, in others both are one number.
@@ -124,84 +125,17 @@ COLLBENCH_BINDINGS(mpi_finalize, MPI_FINALIZE, (Out error), (error),
 }  // namespace collbench
 
 // Only timed, or makers of communicators: all arguments are addresses.
-#define COLLBENCH_3_PARAMETERS Buffer a, Buffer b, Buffer c
-#define COLLBENCH_4_PARAMETERS COLLBENCH_3_PARAMETERS, Buffer d
-#define COLLBENCH_5_PARAMETERS COLLBENCH_4_PARAMETERS, Buffer e
-#define COLLBENCH_6_PARAMETERS COLLBENCH_5_PARAMETERS, Buffer f
-#define COLLBENCH_7_PARAMETERS COLLBENCH_6_PARAMETERS, Buffer g
-#define COLLBENCH_8_PARAMETERS COLLBENCH_7_PARAMETERS, Buffer h
-#define COLLBENCH_9_PARAMETERS COLLBENCH_8_PARAMETERS, Buffer i
-#define COLLBENCH_10_PARAMETERS COLLBENCH_9_PARAMETERS, Buffer j
-#define COLLBENCH_11_PARAMETERS COLLBENCH_10_PARAMETERS, Buffer k
-#define COLLBENCH_12_PARAMETERS COLLBENCH_11_PARAMETERS, Buffer l
-#define COLLBENCH_13_PARAMETERS COLLBENCH_12_PARAMETERS, Buffer m
-#define COLLBENCH_3_ARGUMENTS a, b, c
-#define COLLBENCH_4_ARGUMENTS COLLBENCH_3_ARGUMENTS, d
-#define COLLBENCH_5_ARGUMENTS COLLBENCH_4_ARGUMENTS, e
-#define COLLBENCH_6_ARGUMENTS COLLBENCH_5_ARGUMENTS, f
-#define COLLBENCH_7_ARGUMENTS COLLBENCH_6_ARGUMENTS, g
-#define COLLBENCH_8_ARGUMENTS COLLBENCH_7_ARGUMENTS, h
-#define COLLBENCH_9_ARGUMENTS COLLBENCH_8_ARGUMENTS, i
-#define COLLBENCH_10_ARGUMENTS COLLBENCH_9_ARGUMENTS, j
-#define COLLBENCH_11_ARGUMENTS COLLBENCH_10_ARGUMENTS, k
-#define COLLBENCH_12_ARGUMENTS COLLBENCH_11_ARGUMENTS, l
-#define COLLBENCH_13_ARGUMENTS COLLBENCH_12_ARGUMENTS, m
-#define COLLBENCH_TIMED(lower, upper, count)                         \
-  COLLBENCH_BINDINGS(lower, upper, (COLLBENCH_##count##_PARAMETERS), \
-                     (COLLBENCH_##count##_ARGUMENTS), const CallInScope call, )
-// Of the communicator `a`; `comm` and `error` are the last two.
-#define COLLBENCH_MAKER(lower, upper, count, comm, error)                     \
-  COLLBENCH_BINDINGS(lower, upper, (COLLBENCH_##count##_PARAMETERS),          \
-                     (COLLBENCH_##count##_ARGUMENTS), const CallInScope call, \
-                     name_communicator(a, comm, error))
+#define COLLBENCH_ADDRESS(name, i) Buffer
+#define COLLBENCH_CALLED(lower, upper, count, after)                                      \
+  COLLBENCH_BINDINGS(mpi_##lower, MPI_##upper,                                            \
+                     (COLLBENCH_##count##_PARAMETERS(COLLBENCH_ADDRESS, ), Buffer error), \
+                     (COLLBENCH_##count##_ARGUMENTS, error), const CallInScope call, after)
+#define COLLBENCH_TIMED(name, lower, upper, count) COLLBENCH_CALLED(lower, upper, count, )
+#define COLLBENCH_MAKER(name, lower, upper, count, comm) \
+  COLLBENCH_CALLED(lower, upper, count, name_communicator(a, comm, error))
 
 namespace collbench {
 
-COLLBENCH_TIMED(mpi_wait, MPI_WAIT, 3)
-COLLBENCH_TIMED(mpi_waitall, MPI_WAITALL, 4)
-COLLBENCH_TIMED(mpi_waitany, MPI_WAITANY, 5)
-COLLBENCH_TIMED(mpi_waitsome, MPI_WAITSOME, 6)
-COLLBENCH_TIMED(mpi_test, MPI_TEST, 4)
-COLLBENCH_TIMED(mpi_testall, MPI_TESTALL, 5)
-COLLBENCH_TIMED(mpi_testany, MPI_TESTANY, 6)
-COLLBENCH_TIMED(mpi_testsome, MPI_TESTSOME, 6)
-COLLBENCH_TIMED(mpi_send, MPI_SEND, 7)
-COLLBENCH_TIMED(mpi_ssend, MPI_SSEND, 7)
-COLLBENCH_TIMED(mpi_rsend, MPI_RSEND, 7)
-COLLBENCH_TIMED(mpi_bsend, MPI_BSEND, 7)
-COLLBENCH_TIMED(mpi_recv, MPI_RECV, 8)
-COLLBENCH_TIMED(mpi_sendrecv, MPI_SENDRECV, 13)
-COLLBENCH_TIMED(mpi_sendrecv_replace, MPI_SENDRECV_REPLACE, 10)
-COLLBENCH_TIMED(mpi_probe, MPI_PROBE, 5)
-COLLBENCH_TIMED(mpi_iprobe, MPI_IPROBE, 6)
-COLLBENCH_TIMED(mpi_mprobe, MPI_MPROBE, 6)
-COLLBENCH_TIMED(mpi_mrecv, MPI_MRECV, 6)
-COLLBENCH_TIMED(mpi_alltoall, MPI_ALLTOALL, 8)
-COLLBENCH_TIMED(mpi_alltoallv, MPI_ALLTOALLV, 10)
-COLLBENCH_TIMED(mpi_alltoallw, MPI_ALLTOALLW, 10)
-COLLBENCH_TIMED(mpi_gather, MPI_GATHER, 9)
-COLLBENCH_TIMED(mpi_gatherv, MPI_GATHERV, 10)
-COLLBENCH_TIMED(mpi_scatter, MPI_SCATTER, 9)
-COLLBENCH_TIMED(mpi_scatterv, MPI_SCATTERV, 10)
-COLLBENCH_TIMED(mpi_scan, MPI_SCAN, 7)
-COLLBENCH_TIMED(mpi_exscan, MPI_EXSCAN, 7)
-COLLBENCH_TIMED(mpi_neighbor_allgather, MPI_NEIGHBOR_ALLGATHER, 8)
-COLLBENCH_TIMED(mpi_neighbor_alltoall, MPI_NEIGHBOR_ALLTOALL, 8)
-COLLBENCH_TIMED(mpi_neighbor_alltoallv, MPI_NEIGHBOR_ALLTOALLV, 10)
-COLLBENCH_TIMED(mpi_win_fence, MPI_WIN_FENCE, 3)
-COLLBENCH_TIMED(mpi_win_unlock, MPI_WIN_UNLOCK, 3)
-
-COLLBENCH_MAKER(mpi_comm_dup, MPI_COMM_DUP, 3, b, c)
-COLLBENCH_MAKER(mpi_comm_dup_with_info, MPI_COMM_DUP_WITH_INFO, 4, c, d)
-COLLBENCH_MAKER(mpi_comm_split, MPI_COMM_SPLIT, 5, d, e)
-COLLBENCH_MAKER(mpi_comm_split_type, MPI_COMM_SPLIT_TYPE, 6, e, f)
-COLLBENCH_MAKER(mpi_comm_create, MPI_COMM_CREATE, 4, c, d)
-COLLBENCH_MAKER(mpi_comm_create_group, MPI_COMM_CREATE_GROUP, 5, d, e)
-COLLBENCH_MAKER(mpi_cart_create, MPI_CART_CREATE, 7, f, g)
-COLLBENCH_MAKER(mpi_cart_sub, MPI_CART_SUB, 4, c, d)
-COLLBENCH_MAKER(mpi_graph_create, MPI_GRAPH_CREATE, 7, f, g)
-COLLBENCH_MAKER(mpi_dist_graph_create, MPI_DIST_GRAPH_CREATE, 10, i, j)
-COLLBENCH_MAKER(mpi_dist_graph_create_adjacent, MPI_DIST_GRAPH_CREATE_ADJACENT, 11, j, k)
-COLLBENCH_MAKER(mpi_intercomm_merge, MPI_INTERCOMM_MERGE, 4, c, d)
+#include "transports/mpi/profile/profile_functions.inc"
 
 }  // namespace collbench
