@@ -43,11 +43,12 @@ struct Corner {
   double bytes;
   double ranks;
 };
-/// The corners of a polygon of sizes and ranks, both as logarithms; what is on its edge is in it.
+/// Those of a polygon of sizes and ranks, both as logarithms; what is on its edge is in it.
+using Corners = std::vector<Corner>;
 struct ChoiceRegion {
   NcclAlgorithm algorithm;
   NcclProtocol protocol;
-  std::vector<Corner> corners;
+  Corners corners;
 };
 
 constexpr double most_bytes = 100.0 * (1 << 30);  // that regions reach
@@ -67,59 +68,26 @@ std::span<const ChoiceRegion> regions_of_p5() {
   using enum NcclAlgorithm;
   using enum NcclProtocol;
   static const Corner nvls_end = far_end({8053063680, 160}, {9663676416, 192});
-  static const std::vector<ChoiceRegion> regions{{tree,
-                                                  ll128,
-                                                  {{1, 16},
-                                                   {31457280, 16},
-                                                   {37748736, 32},
-                                                   {117440512, 64},
-                                                   {301989888, 128},
-                                                   {301989888, 256},
-                                                   {335544320, 512},
-                                                   {536870912, 1024},
-                                                   {402653184, 2048},
-                                                   {402653184, most_ranks},
-                                                   {1, most_ranks}}},
-                                                 {ring,
-                                                  ll128,
-                                                  {{31457280, 17},
-                                                   {1073741824, 17},
-                                                   {2147483648, 64},
-                                                   {2147483648, 128},
-                                                   {1342177280, 160},
-                                                   {2147483648, 256},
-                                                   {1074790400, 256},
-                                                   {444596224, 160},
-                                                   {301989888, 128},
-                                                   {117440512, 64},
-                                                   {37748736, 32}}},
-                                                 {nvls_tree,
-                                                  simple,
-                                                  {{2147483648, 128},
-                                                   {6442450944, 128},
-                                                   {8053063680, 160},
-                                                   {9663676416, 192},
-                                                   nvls_end,
-                                                   {402653184, most_ranks},
-                                                   {402653184, 2048},
-                                                   {536870912, 1024},
-                                                   {335544320, 512},
-                                                   {301989888, 256},
-                                                   {310378496, 160},
-                                                   {444596224, 160},
-                                                   {1074790400, 256},
-                                                   {2684354560, 256},
-                                                   {2147483648, 224},
-                                                   {1342177280, 160}}},
-                                                 {ring,
-                                                  simple,
-                                                  {{1073741824, 17},
-                                                   {nvls_end.bytes, 17},
-                                                   nvls_end,
-                                                   {9663676416, 192},
-                                                   {8053063680, 160},
-                                                   {2684354560, 64},
-                                                   {1610612736, 32}}}};
+  static const Corners in_tree_ll128 = {
+      {1, 16},           {31457280, 16},          {37748736, 32},   {117440512, 64},
+      {301989888, 128},  {301989888, 256},        {335544320, 512}, {536870912, 1024},
+      {402653184, 2048}, {402653184, most_ranks}, {1, most_ranks}};
+  static const Corners in_ring_ll128 = {{31457280, 17},    {1073741824, 17},  {2147483648, 64},
+                                        {2147483648, 128}, {1342177280, 160}, {2147483648, 256},
+                                        {1074790400, 256}, {444596224, 160},  {301989888, 128},
+                                        {117440512, 64},   {37748736, 32}};
+  static const Corners in_nvls_tree = {
+      {2147483648, 128}, {6442450944, 128},       {8053063680, 160}, {9663676416, 192},
+      nvls_end,          {402653184, most_ranks}, {402653184, 2048}, {536870912, 1024},
+      {335544320, 512},  {301989888, 256},        {310378496, 160},  {444596224, 160},
+      {1074790400, 256}, {2684354560, 256},       {2147483648, 224}, {1342177280, 160}};
+  static const Corners in_ring_simple = {{1073741824, 17},  {nvls_end.bytes, 17}, nvls_end,
+                                         {9663676416, 192}, {8053063680, 160},    {2684354560, 64},
+                                         {1610612736, 32}};
+  static const std::vector<ChoiceRegion> regions = {{tree, ll128, in_tree_ll128},
+                                                    {ring, ll128, in_ring_ll128},
+                                                    {nvls_tree, simple, in_nvls_tree},
+                                                    {ring, simple, in_ring_simple}};
   return regions;
 }
 std::span<const ChoiceRegion> regions_of_p5en() {
@@ -127,41 +95,22 @@ std::span<const ChoiceRegion> regions_of_p5en() {
   using enum NcclProtocol;
   static const Corner tree_end = far_end({129499136, 127}, {218103808, 1024});
   static const Corner nvls_end = far_end({7516192768, 256}, {17179869184, 448});
-  static const std::vector<ChoiceRegion> regions{
-      {tree, ll, {{1, 16}, {196608, 16}, {196608, most_ranks}, {1, most_ranks}}},
-      {tree,
-       ll128,
-       {{196608, most_ranks},
-        {196608, 16},
-        {13107200, 16},
-        {129499136, 127},
-        {218103808, 1024},
-        tree_end}},
-      {ring,
-       ll128,
-       {{129499136, 127},
-        {13107200, 16},
-        {29884416, 16},
-        {293601280, 32},
-        {589299712, 64},
-        {549453824, 128}}},
-      {nvls_tree,
-       simple,
-       {tree_end,
-        {218103808, 1024},
-        {129499136, 127},
-        {549453824, 128},
-        {589299712, 64},
-        {293601280, 32},
-        {29884416, 16},
-        {most_bytes, 16},
-        {509607936, 32},
-        {7516192768, 256},
-        {17179869184, 448},
-        nvls_end}},
-      {ring,
-       simple,
-       {nvls_end, {17179869184, 448}, {7516192768, 256}, {509607936, 32}, {most_bytes, 16}}}};
+  static const Corners in_tree_ll = {{1, 16}, {196608, 16}, {196608, most_ranks}, {1, most_ranks}};
+  static const Corners in_tree_ll128 = {{196608, most_ranks}, {196608, 16},      {13107200, 16},
+                                        {129499136, 127},     {218103808, 1024}, tree_end};
+  static const Corners in_ring_ll128 = {{129499136, 127}, {13107200, 16},  {29884416, 16},
+                                        {293601280, 32},  {589299712, 64}, {549453824, 128}};
+  static const Corners in_nvls_tree = {tree_end,          {218103808, 1024},  {129499136, 127},
+                                       {549453824, 128},  {589299712, 64},    {293601280, 32},
+                                       {29884416, 16},    {most_bytes, 16},   {509607936, 32},
+                                       {7516192768, 256}, {17179869184, 448}, nvls_end};
+  static const Corners in_ring_simple = {
+      nvls_end, {17179869184, 448}, {7516192768, 256}, {509607936, 32}, {most_bytes, 16}};
+  static const std::vector<ChoiceRegion> regions = {{tree, ll, in_tree_ll},
+                                                    {tree, ll128, in_tree_ll128},
+                                                    {ring, ll128, in_ring_ll128},
+                                                    {nvls_tree, simple, in_nvls_tree},
+                                                    {ring, simple, in_ring_simple}};
   return regions;
 }
 std::span<const ChoiceRegion> regions_of_p6() {
@@ -169,47 +118,24 @@ std::span<const ChoiceRegion> regions_of_p6() {
   using enum NcclProtocol;
   static const Corner tree_end = far_end({96993280, 1024}, {106430464, 2048});
   static const Corner nvls_end = far_end({10737418240, 512}, {34359738368, 1500});
-  static const std::vector<ChoiceRegion> regions{
-      {tree, ll, {{1, 16}, {393216, 16}, {393216, most_ranks}, {1, most_ranks}}},
-      {tree,
-       ll128,
-       {{393216, most_ranks},
-        {393216, 16},
-        {4718592, 16},
-        {18350080, 32},
-        {40370176, 64},
-        {57147392, 128},
-        {72876032, 256},
-        {96993280, 1024},
-        {106430464, 2048},
-        tree_end}},
-      {ring,
-       ll128,
-       {{90701824, 128}, {50855936, 64}, {18350080, 32}, {133693440, 32}, {120061952, 64}}},
-      {nvls_tree,
-       simple,
-       {tree_end,
-        {106430464, 2048},
-        {96993280, 1024},
-        {72876032, 256},
-        {57147392, 128},
-        {40370176, 64},
-        {18350080, 32},
-        {50855936, 64},
-        {90701824, 128},
-        {120061952, 64},
-        {133693440, 32},
-        {18350080, 32},
-        {4718592, 16},
-        {most_bytes, 16},
-        {435159040, 32},
-        {1072693248, 64},
-        {10737418240, 512},
-        {34359738368, 1500},
-        nvls_end}},
-      {ring,
-       simple,
-       {nvls_end, {10737418240, 512}, {1072693248, 64}, {435159040, 32}, {most_bytes, 16}}}};
+  static const Corners in_tree_ll = {{1, 16}, {393216, 16}, {393216, most_ranks}, {1, most_ranks}};
+  static const Corners in_tree_ll128 = {
+      {393216, most_ranks}, {393216, 16},    {4718592, 16},    {18350080, 32},    {40370176, 64},
+      {57147392, 128},      {72876032, 256}, {96993280, 1024}, {106430464, 2048}, tree_end};
+  static const Corners in_ring_ll128 = {
+      {90701824, 128}, {50855936, 64}, {18350080, 32}, {133693440, 32}, {120061952, 64}};
+  static const Corners in_nvls_tree = {
+      tree_end,         {106430464, 2048},  {96993280, 1024},    {72876032, 256},  {57147392, 128},
+      {40370176, 64},   {18350080, 32},     {50855936, 64},      {90701824, 128},  {120061952, 64},
+      {133693440, 32},  {18350080, 32},     {4718592, 16},       {most_bytes, 16}, {435159040, 32},
+      {1072693248, 64}, {10737418240, 512}, {34359738368, 1500}, nvls_end};
+  static const Corners in_ring_simple = {
+      nvls_end, {10737418240, 512}, {1072693248, 64}, {435159040, 32}, {most_bytes, 16}};
+  static const std::vector<ChoiceRegion> regions = {{tree, ll, in_tree_ll},
+                                                    {tree, ll128, in_tree_ll128},
+                                                    {ring, ll128, in_ring_ll128},
+                                                    {nvls_tree, simple, in_nvls_tree},
+                                                    {ring, simple, in_ring_simple}};
   return regions;
 }
 
