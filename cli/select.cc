@@ -1,6 +1,5 @@
 // `collbench select`: which all-reduce to use, what each would take, and why.
 #include <algorithm>
-#include <array>
 #include <iostream>
 #include <map>
 #include <memory>

@@ -2,8 +2,6 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "cli/declare.h"
 #include "cli/exit_code.h"
 #include "cli/isolated_tasks.h"

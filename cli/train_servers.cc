@@ -2,7 +2,6 @@
 // as one task of many.
 
 #include <algorithm>
-#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <optional>

@@ -1,7 +1,6 @@
 // `collbench train --workload NAME --topo SPEC`: steps of a table of layers in simulated time.
 #include <algorithm>
 #include <iostream>
-#include <utility>
 
 #include <fmt/format.h>
 

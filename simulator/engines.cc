@@ -1,7 +1,5 @@
 #include "simulator/engines.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "core/available_memory.h"

@@ -7,8 +7,6 @@
 #include <cstdint>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "core/error.h"
 #include "simulator/engines.h"
 #include "simulator/flows.h"

@@ -4,10 +4,7 @@
 // 5 data_deps, 6 start, 7 duration, 10 attributes{1 name, then a value in a field of its kind}}
 // (et_def.proto 0.0.4).
 #include <algorithm>
-#include <bit>
 #include <cstdint>
-
-#include <fmt/format.h>
 
 #include "bench/logs/log_readers.h"
 #include "bench/logs/rank_graph.h"

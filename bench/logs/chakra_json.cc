@@ -1,9 +1,6 @@
 // The three forms in which Chakra's traces stand as JSON: the jsonizer's objects one behind another
 // without a separator, the feeder's "workload_graph", and PyTorch's "nodes".
 #include <algorithm>
-#include <optional>
-
-#include <fmt/format.h>
 
 #include "bench/logs/log_json.h"
 #include "bench/logs/log_readers.h"

@@ -2,7 +2,6 @@
 // range of sizes, with the waiting in them. They bound the network's speed from below and cannot
 // tell a late rank.
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 

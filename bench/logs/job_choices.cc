@@ -3,8 +3,6 @@
 #include <limits>
 #include <map>
 
-#include <fmt/format.h>
-
 #include "bench/logs/job_report.h"
 #include "bench/logs/machine_question.h"
 #include "core/error.h"

@@ -4,8 +4,6 @@
 #include <ostream>
 #include <set>
 
-#include <fmt/format.h>
-
 #include "bench/logs/job_report.h"
 #include "core/json.h"
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <numeric>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

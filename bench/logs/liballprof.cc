@@ -3,8 +3,6 @@
 // meets the k-th on the others.
 #include <map>
 
-#include <fmt/format.h>
-
 #include "bench/logs/log_readers.h"
 #include "core/parse.h"
 

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <set>
 
-#include <fmt/format.h>
-
 #include "bench/logs/log_readers.h"
 #include "core/parse.h"
 

@@ -2,7 +2,6 @@
 #include <cstdint>
 #include <numeric>
 #include <string>
-#include <vector>
 
 #include <benchmark/benchmark.h>
 

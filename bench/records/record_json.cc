@@ -1,8 +1,6 @@
 #include "bench/records/record_json.h"
 
 #include <algorithm>
-#include <map>
-#include <optional>
 #include <vector>
 
 #include <fmt/format.h>

@@ -1,5 +1,4 @@
 // The table of verdicts that `ab` and `compare` show on a terminal.
-#include <algorithm>
 
 #include <fmt/format.h>
 

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <map>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include "core/quantile.h"

@@ -1,6 +1,5 @@
 #include "heuristics/structure/robust_fit.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include <Eigen/Cholesky>

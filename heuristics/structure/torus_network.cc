@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 
 #include "heuristics/structure/message_rounds.h"
 #include "heuristics/structure/network_model.h"

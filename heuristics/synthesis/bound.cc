@@ -4,7 +4,6 @@
 #include <array>
 #include <limits>
 #include <set>
-#include <utility>
 
 #include <fmt/format.h>
 

@@ -1,7 +1,6 @@
 #include "heuristics/synthesis/linear_program.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 
 #include <fmt/format.h>

@@ -1,12 +1,9 @@
 #include "heuristics/synthesis/tree_packing.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <limits>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "core/error.h"
 #include "heuristics/synthesis/alike_trees.h"

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <optional>
 #include <set>

@@ -1,5 +1,4 @@
 #include <array>
-#include <utility>
 
 #include <fmt/format.h>
 

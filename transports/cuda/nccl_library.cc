@@ -1,6 +1,5 @@
 #include "transports/cuda/nccl_library.h"
 
-#include <cstdlib>
 #include <utility>
 
 #include <fmt/format.h>

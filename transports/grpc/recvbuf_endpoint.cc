@@ -6,7 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include <fmt/format.h>
 #include <grpcpp/channel.h>
 #include <grpcpp/completion_queue.h>
 

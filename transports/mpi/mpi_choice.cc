@@ -1,6 +1,5 @@
 #include "transports/mpi/mpi_choice.h"
 
-#include <algorithm>
 #include <span>
 #include <string_view>
 

@@ -1,6 +1,5 @@
 #include "transports/mpi/mpich_rules.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <limits>
