@@ -113,7 +113,6 @@ ReplicaHooks TrainSession::hooks() {
   if (folder_.empty()) return hooks;
   hooks.save = [this](const TrainingState& state) {
     CheckpointFolder(folder_).save(encode_checkpoint(plan_, state), state.step);
-    saved_step_ = state.step;
   };
   return hooks;
 }

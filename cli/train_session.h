@@ -54,7 +54,6 @@ class TrainSession {
   std::optional<TrainingState> start_;
   std::unique_ptr<EventFile> events_;
   std::int64_t steps_per_epoch_ = 1;
-  std::int64_t saved_step_ = -1;
 };
 
 }  // namespace collbench

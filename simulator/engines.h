@@ -18,9 +18,6 @@ Outcome simulate_quotient(const Scenario& scenario, double most_classes = 1);
 Outcome simulate_model(const Scenario& scenario);
 Outcome simulate_simgrid(const Scenario& scenario);
 
-/// Whether this build has SimGrid.
-bool simgrid_available();
-
 /// Throws InvalidArgument unless the scenario hangs together: as many placed ranks as the schedule
 /// has, hosts that exist, a count of at least 0, a protocol of the machine's ladder. Stragglers are
 /// looked at by start_times().

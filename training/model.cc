@@ -13,14 +13,6 @@
 namespace collbench {
 namespace {
 
-constexpr ModelInfo rows[] = {
-    {"mlp", "28x28 images, dense layers with ReLU of any widths, 10 classes"},
-    {"mnist-cnn", "28x28 images, the tutorial's two convolutions and two dense layers, 10 classes"},
-    {"resnet56", "32x32x3 images (CIFAR-10), 55 convolutions in residual blocks, 10 classes"},
-    {"resnet20", "the same with 19 convolutions"},
-    {"dense2", "10 numbers, one dense layer with two outputs"},
-};
-
 constexpr SampleShape mnist_image{28, 28, 1};
 
 Model mlp(const std::vector<int>& widths) {
@@ -119,8 +111,6 @@ std::string to_string(const SampleShape& shape) {
   return fmt::format("{}x{}x{}", shape.height, shape.width, shape.channels);
 }
 
-std::span<const ModelInfo> models() { return rows; }
-
 Model make_model(const std::string& name, const std::vector<int>& widths) {
   if (name == "mlp") return mlp(widths);
   require(widths.empty(), fmt::format("{}: only mlp takes widths of hidden layers", name));
@@ -128,9 +118,8 @@ Model make_model(const std::string& name, const std::vector<int>& widths) {
   if (name == "resnet56") return residual_network(name, 9);
   if (name == "resnet20") return residual_network(name, 3);
   if (name == "dense2") return {name, {1, 1, 10}, {{LayerKind::dense, 2}}, 2, "sgd", 0.1};
-  std::vector<std::string> names;
-  for (const ModelInfo& row : rows) names.emplace_back(row.name);
-  throw InvalidArgument(unknown_name("model", name, names));
+  throw InvalidArgument(
+      unknown_name("model", name, {"mlp", "mnist-cnn", "resnet56", "resnet20", "dense2"}));
 }
 
 SampleShape output_of(const LayerSpec& layer, const SampleShape& in) {

@@ -6,9 +6,7 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace collbench {
@@ -56,13 +54,6 @@ struct Model {
   std::string optimizer;
   double learning_rate = 0;
 };
-
-/// One row of the list of models.
-struct ModelInfo {
-  std::string_view name;
-  std::string_view summary;
-};
-std::span<const ModelInfo> models();
 
 /// The model of that name. `widths` are the hidden layers of "mlp" (empty: one of 128) and must be
 /// empty for the others. Throws InvalidArgument.

@@ -18,9 +18,8 @@ namespace {
 struct InspectorLine {
   std::string_view id, comm_name, version, hostname, kind, timing, algorithm, protocol;
   double rank = -1, n_ranks = 0, nodes = 0, pid = 0, sequence = -1, bytes = -1, time_us = -1;
-  double rate_gbs = 0;  // bytes / time, as Inspector itself counts it
-  // Earliest start and latest stop of its kernels, of verbose lines.
-  double kernel_start = unknown_time, kernel_stop = unknown_time;
+  double rate_gbs = 0;                // bytes / time, as Inspector itself counts it
+  double kernel_stop = unknown_time;  // the latest of its kernels, of verbose lines
   bool is_collective = false, is_point_to_point = false, is_statistics = false;
 };
 
@@ -65,7 +64,6 @@ void take_member(std::string_view key, std::string_view value, InspectorLine& li
   for (const InspectorNumber& known : inspector_numbers) {
     if (key == known.name) line.*known.member = number();
   }
-  if (key == "kernel_start_ts") line.kernel_start = std::fmin(line.kernel_start, number());
   if (key == "kernel_stop_ts") line.kernel_stop = std::fmax(line.kernel_stop, number());
 }
 

@@ -3,8 +3,6 @@
 
 namespace collbench {
 
-bool simgrid_available() { return false; }
-
 Outcome simulate_simgrid(const Scenario&) {
   throw Unavailable(
       "engine simgrid: this build lacks SimGrid 3.32 (package libsimgrid-dev); fluid gives the "

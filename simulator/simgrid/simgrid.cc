@@ -325,8 +325,6 @@ class Simulation {
 
 }  // namespace
 
-bool simgrid_available() { return true; }
-
 Outcome simulate_simgrid(const Scenario& scenario) {
   require(!scenario.machine.topology.has_ways(),
           "SimGrid has one route for each pair; engine fluid plays messages that are spread over "

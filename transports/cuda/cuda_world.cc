@@ -375,7 +375,6 @@ class CudaWorld::Parts {
 CudaWorld::CudaWorld(const CudaWorldOptions& options) : parts_(std::make_unique<Parts>(options)) {}
 CudaWorld::~CudaWorld() = default;
 
-int CudaWorld::ranks() const { return static_cast<int>(options().devices.size()); }
 const CudaWorldOptions& CudaWorld::options() const { return parts_->options(); }
 std::string CudaWorld::description() const { return parts_->description(); }
 

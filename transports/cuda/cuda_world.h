@@ -66,7 +66,6 @@ class CudaWorld {
   CudaWorld(const CudaWorld&) = delete;
   CudaWorld& operator=(const CudaWorld&) = delete;
 
-  int ranks() const;
   const CudaWorldOptions& options() const;
   /// "2 logical devices on gpu:0 (NVIDIA H200)".
   std::string description() const;
