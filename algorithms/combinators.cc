@@ -160,16 +160,21 @@ Schedule side_by_side(const Schedule& inner, const Groups& groups) {
       places[rank] = {&group, static_cast<Rank>(i)};
     }
   }
-  const auto ranks = static_cast<int>(places.size());
-  const auto play = [inner, kept, places = std::move(places)](Rank r, int t, Round& out) {
-    Round round;
-    inner.round(places[r].inside, t, round);
-    for (const Op& op : round.ops()) {
-      out.push({op.kind, (*places[r].group)[op.peer], op.chunks});
-    }
+  const auto in_groups = [kept, places = std::move(places)](const Schedule& one) {
+    const auto play = [one, kept, places](Rank r, int t, Round& out) {
+      Round round;
+      one.round(places[r].inside, t, round);
+      for (const Op& op : round.ops()) {
+        out.push({op.kind, (*places[r].group)[op.peer], op.chunks});
+      }
+    };
+    const Shape shape{static_cast<int>(places.size()), one.chunks(), one.rounds()};
+    return Schedule(one.name(), shape, play, one.partition(), one.runs());
   };
-  return {
-      inner.name(), {ranks, inner.chunks(), inner.rounds()}, play, inner.partition(), inner.runs()};
+  std::vector<Schedule> tracks;
+  for (const Schedule& track : inner.tracks()) tracks.push_back(in_groups(track));
+  const Schedule whole = in_groups(inner);
+  return tracks.empty() ? whole : whole.with_tracks(std::move(tracks));
 }
 
 Schedule mirrored(const Schedule& schedule, OpKind receive) {

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <iterator>
 
+#include "algorithms/registry.h"
+#include "algorithms/synthesised.h"
+
 namespace collbench {
 
 AllReduceCosts::AllReduceCosts(const std::string& topology, const std::string& algorithm,
@@ -12,7 +15,6 @@ AllReduceCosts::AllReduceCosts(const std::string& topology, const std::string& a
   point_.workers = workers;
   point_.collective = collective;
   point_.simulated.topology = topology;
-  point_.simulated.equal_chunks = true;
   binder_.machine_of(point_);  // refused now if it does not seat them
 }
 
@@ -21,6 +23,9 @@ AllReduceCosts::Play AllReduceCosts::play(Bytes size) {
   Case point = point_;
   point.bytes = size;
   if (point.algorithm == "auto") point.algorithm = binder_.decide_algorithm(point).algorithm;
+  // Its shares are what its trees can carry.
+  const bool is_synthesised = parse_algorithm_spec(point.algorithm).name == synthesised_row().name;
+  point.simulated.equal_chunks = !is_synthesised;
   const Measurement measured = measure_simulated(point, binder_);
   return {measured.exact->time, measured.played};
 }

@@ -1,9 +1,9 @@
 // Times of all-reduces, or of another collective, of many sizes on one simulated network, for the
 // steps of training.
 //
-// A size is played once, by the cheapest exact engine and with equal chunks. "auto" chooses the
-// algorithm for each size anew; "nccl" is what NCCL would play (heuristics/nccl/library_times.h),
-// with all its channels, which no single schedule has.
+// A size is played once, by the cheapest exact engine and with equal chunks but for "synth". "auto"
+// chooses the algorithm for each size anew; "nccl" is what NCCL would play
+// (heuristics/nccl/library_times.h), with all its channels, which no single schedule has.
 #pragma once
 
 #include <map>

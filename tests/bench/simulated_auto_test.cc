@@ -8,9 +8,11 @@
 
 #include "tests/core/refusal.h"
 
+#include "bench/simulated/all_reduce_costs.h"
 #include "bench/simulated/team.h"
 #include "heuristics/calibration/fitted_machine.h"
 #include "heuristics/policies/policy.h"
+#include "heuristics/synthesis/synthesise.h"
 #include "topologies/specification.h"
 
 namespace collbench {
@@ -53,6 +55,29 @@ TEST(SimulatedAuto, RanksThatDoNotFillTheirNodesSitWhereSelectAndNcclHaveThem) {
   EXPECT_EQ(time(ring), spread);
   ring.simulated.mapping = "0,1,2,3,4,5,6,7,8,9,10,11";
   EXPECT_GT(time(ring), 2 * spread);
+}
+
+// Its trees carry unequal shares; equal chunks are for schedules that have none of their own.
+TEST(SimulatedAuto, StepsOfTrainingPlayASynthesisedScheduleInItsOwnShares) {
+  offer_synthesis();
+  CaseBinder binder;
+  const char* const cluster = "cluster:2xdgx-h100";
+  const Seconds played =
+      measure_simulated(case_on(cluster, "synth", 16, 64_MiB), binder).exact->time;
+  EXPECT_EQ(AllReduceCosts(cluster, "synth", 16).exact(64_MiB), played);
+}
+
+TEST(SimulatedAuto, OneGroupOfAllRanksTakesAsLongAsNoGroups) {
+  offer_synthesis();
+  CaseBinder binder;
+  for (const char* algorithm : {"ring:channels=8:node=8", "torus", "synth"}) {
+    Case point = case_on("cluster:2xdgx-h100", algorithm, 16, 64_MiB);
+    const Seconds plain = measure_simulated(point, binder).exact->time;
+    point.groups = "0-15";
+    EXPECT_NEAR(measure_simulated(point, binder).exact->time.count(), plain.count(),
+                1e-9 * plain.count())
+        << algorithm;
+  }
 }
 
 TEST(SimulatedAuto, NcclOnNodesThatAreNotAlikeIsRefusedBeforeAnythingIsPlayed) {
