@@ -82,6 +82,31 @@ Measurement by_structure(const StructuralModel& structure, int able, const Case&
           estimate.extrapolates.empty() ? "" : "; extrapolates: ", estimate.extrapolates));
 }
 
+/// NCCL's own choice, of its measurements with the most points, that of the type of the case if
+/// any.
+std::optional<Measurement> by_trend_of_nccl(const Calibration& calibration, const Case& point,
+                                            const Machine& machine) {
+  const MeasuredMethod* fullest = nullptr;
+  const auto weight = [&](const MeasuredMethod& each) {
+    return std::pair(each.method.type == point.type, each.points.size());
+  };
+  for (const MeasuredMethod& each : calibration.measured()) {
+    if (!is_nccl(each.method.library) || !is_library_default(each.method.algorithm)) continue;
+    if (fullest == nullptr || weight(each) > weight(*fullest)) fullest = &each;
+  }
+  if (fullest == nullptr) return {};
+  const Scale scale{point.workers, nodes_of(machine.topology.layout(), point.workers)};
+  const auto estimate = calibration.estimate(fullest->method, scale, point.bytes);
+  if (!estimate) return {};
+  return modelled(
+      estimate->time, "nccl (by the fit)",
+      fmt::format(
+          "the trend of '{} {}', fitted to {} points; 80 % within {} to {}{}{}",
+          fullest->method.library, fullest->method.algorithm, fullest->points.size(),
+          to_string(estimate->low), to_string(estimate->high),
+          estimate->extrapolates.empty() ? "" : "; extrapolates: ", estimate->extrapolates));
+}
+
 }  // namespace
 
 std::optional<Measurement> measure_fitted_case(const Case& point, const Calibration& calibration,
@@ -100,6 +125,9 @@ std::optional<Measurement> measure_fitted_case(const Case& point, const Calibrat
     }
   }
   if (fullest != nullptr) return by_structure(*fullest, able, point, machine);
+  if (point.algorithm == "nccl") {
+    if (auto own = by_trend_of_nccl(calibration, point, machine)) return own;
+  }
   why_not = fmt::format("it does not know what '{}' plays there", point.algorithm);
   return {};
 }

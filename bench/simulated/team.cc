@@ -219,10 +219,9 @@ std::optional<Measurement> CaseBinder::measure_modelled(const Case& point, std::
   }
   require_modelled(point);
   if (is_of_library) {
+    if (std::optional<Measurement> fitted = measure_fitted(point, remark)) return fitted;
     Measurement measured = measure_library_case(point, machine);
-    if (calibration_on(point) != nullptr) {
-      measured.exact->why += "; on the plain machine of the file, not by its fit, which select has";
-    }
+    if (!remark.empty()) measured.exact->why += "; " + remark;
     return measured;
   }
   const Prediction added =

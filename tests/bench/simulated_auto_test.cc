@@ -133,5 +133,32 @@ TEST(SimulatedAuto, OnAFittedFileItComparesNothingWithThePlainMachine) {
   EXPECT_GT(measure_simulated(point, binder).exact->messages, 0) << "which only messages show";
 }
 
+TEST(SimulatedAuto, NcclOnAFileOfItsOwnTimesTakesThose) {
+  std::vector<MeasuredTime> rows;
+  for (const int nodes : {1, 2, 4}) {
+    for (std::int64_t bytes = 1 << 10; bytes <= 1 << 28; bytes *= 4) {
+      MeasuredTime row;
+      row.system = "system";
+      row.library = "NCCL 2.20.3";
+      row.algorithm = "auto";
+      row.scale = {8 * nodes, nodes};
+      row.bytes = Bytes{bytes};
+      row.time = Seconds{200e-6 * nodes + 1e-10 * static_cast<double>(bytes)};
+      rows.push_back(row);
+    }
+  }
+  const std::string path = testing::TempDir() + "fitted_nccl.toml";
+  std::ofstream(path) << to_toml(Calibration(rows), "a cluster", "made");
+  CaseBinder binder;
+  Case point = case_on("cluster:2x" + path, "nccl", 16, 1_MiB);
+  const Measurement measured = measure_simulated(point, binder);
+  EXPECT_THAT(measured.exact->why, HasSubstr("fitted to"));
+  EXPECT_NEAR(measured.exact->time.count(), 505e-6, 50e-6);
+  EXPECT_EQ(AllReduceCosts(point.simulated.topology, "nccl", 16).exact(1_MiB),
+            measured.exact->time);
+  point.algorithm = "nccl:ring";
+  EXPECT_THAT(measure_simulated(point, binder).exact->why, HasSubstr("not by its fit"));
+}
+
 }  // namespace
 }  // namespace collbench
