@@ -97,6 +97,13 @@ TEST_F(ProfileTest, ARankThatWaitsInsideOfMpiIsNotLate) {
   EXPECT_THAT(outcome.out, Not(ContainsRegex("late rank: [0-9, ]*3")));
 }
 
+TEST_F(ProfileTest, ARankThatWaitsForAWindowIsNotLate) {
+  const CommandOutcome outcome =
+      profile({}, {PROFILED_JOB, "20", "64", "100", "1", "20000", "3", "window"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, Not(ContainsRegex("late rank: [0-9, ]*3")));
+}
+
 TEST_F(ProfileTest, CommunicatorsAreToldApartHoweverTheyAreUsed) {
   const CommandOutcome outcome = profile({}, {PROFILED_JOB, "orders"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;

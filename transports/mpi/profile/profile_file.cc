@@ -47,27 +47,28 @@ void write_profile_problem(const char* folder, const char* text) {
 bool ProfileFile::open(const char* folder, std::uint64_t capacity, int rank, int ranks) {
   std::array<char, 64> host{};
   gethostname(host.data(), host.size() - 1);
-  std::array<char, 4096> path{};
-  std::snprintf(path.data(), path.size(), "%s/rank-%d.%s.%d%s", folder, rank, host.data(),
+  std::snprintf(path_.data(), path_.size(), "%s/rank-%d.%s.%d%s", folder, rank, host.data(),
                 static_cast<int>(getpid()), profile_suffix);
-  descriptor_ = ::open(path.data(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (descriptor_ < 0) {
+  const int descriptor = ::open(path_.data(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (descriptor < 0) {
     write_profile_problem(folder, std::strerror(errno));
     return false;
   }
   bytes_ = calls_offset + capacity * sizeof(MpiCallRecord);
   // All of it now: a disk that fills up later would kill the program.
-  const int failure = posix_fallocate(descriptor_, 0, static_cast<off_t>(bytes_));
+  const int failure = posix_fallocate(descriptor, 0, static_cast<off_t>(bytes_));
   void* const memory =
       failure != 0 ? MAP_FAILED
-                   : mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
+                   : mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   if (memory == MAP_FAILED) {
     const int reason = failure != 0 ? failure : errno;
-    ::close(descriptor_);
-    unlink(path.data());
+    ::close(descriptor);
+    unlink(path_.data());
     write_profile_problem(folder, std::strerror(reason));
     return false;
   }
+  // Programs close descriptors that are not theirs, and get the same number for others.
+  ::close(descriptor);
   auto* const start = static_cast<char*>(memory);
   header_ = static_cast<ProfileHeader*>(memory);
   communicators_ = reinterpret_cast<ProfiledCommunicator*>(start + sizeof(ProfileHeader));
@@ -86,8 +87,7 @@ void ProfileFile::close(bool finished) {
   if (finished) header->checksum = crc32c({reinterpret_cast<const std::byte*>(header), length});
   munmap(header, bytes_);
   // Of no use to the program if it fails: the file is only longer.
-  [[maybe_unused]] const int ignored = ftruncate(descriptor_, static_cast<off_t>(length));
-  ::close(descriptor_);
+  [[maybe_unused]] const int ignored = truncate(path_.data(), static_cast<off_t>(length));
 }
 
 }  // namespace collbench

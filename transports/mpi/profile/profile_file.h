@@ -1,7 +1,9 @@
 // The file that a profiled process writes while it runs.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "transports/mpi/profile/profile_format.h"
@@ -38,7 +40,7 @@ class ProfileFile {
   MpiCallRecord* calls_ = nullptr;
   std::uint64_t capacity_ = 0;
   std::size_t bytes_ = 0;
-  int descriptor_ = -1;
+  std::array<char, 4096> path_{};
 };
 
 }  // namespace collbench

@@ -1,6 +1,8 @@
 // The same for Fortran: mpif.h and the modules mpi and, with Open MPI, mpi_f08. The program's
 // arguments reach its MPI as they are (MPI_IN_PLACE is an address there), and only communicator,
 // type and operator are translated, for what is recorded.
+#include <cstddef>
+
 #include <mpi.h>
 
 #include "transports/mpi/profile/profile_parameters.h"
@@ -131,6 +133,12 @@ COLLBENCH_BINDINGS(mpi_finalize, MPI_FINALIZE, (Out error), (error),
                      (COLLBENCH_##count##_PARAMETERS(COLLBENCH_ADDRESS, ), Buffer error), \
                      (COLLBENCH_##count##_ARGUMENTS, error), const CallInScope call, after)
 #define COLLBENCH_TIMED(name, lower, upper, count) COLLBENCH_CALLED(lower, upper, count, )
+// Compilers pass the length by value, behind the rest.
+#define COLLBENCH_TEXT(name, lower, upper, count)                                              \
+  COLLBENCH_BINDINGS(                                                                          \
+      mpi_##lower, MPI_##upper,                                                                \
+      (COLLBENCH_##count##_PARAMETERS(COLLBENCH_ADDRESS, ), Buffer error, std::size_t length), \
+      (COLLBENCH_##count##_ARGUMENTS, error, length), const CallInScope call, )
 #define COLLBENCH_MAKER(name, lower, upper, count, comm) \
   COLLBENCH_CALLED(lower, upper, count, name_communicator(a, comm, error))
 

@@ -2,7 +2,8 @@
 #pragma once
 
 // Parameters a, b, ... in MPI's order; `type(name, i)` is that of the i-th, from 0.
-#define COLLBENCH_2_PARAMETERS(type, name) type(name, 0) a, type(name, 1) b
+#define COLLBENCH_1_PARAMETERS(type, name) type(name, 0) a
+#define COLLBENCH_2_PARAMETERS(type, name) COLLBENCH_1_PARAMETERS(type, name), type(name, 1) b
 #define COLLBENCH_3_PARAMETERS(type, name) COLLBENCH_2_PARAMETERS(type, name), type(name, 2) c
 #define COLLBENCH_4_PARAMETERS(type, name) COLLBENCH_3_PARAMETERS(type, name), type(name, 3) d
 #define COLLBENCH_5_PARAMETERS(type, name) COLLBENCH_4_PARAMETERS(type, name), type(name, 4) e
@@ -13,7 +14,8 @@
 #define COLLBENCH_10_PARAMETERS(type, name) COLLBENCH_9_PARAMETERS(type, name), type(name, 9) j
 #define COLLBENCH_11_PARAMETERS(type, name) COLLBENCH_10_PARAMETERS(type, name), type(name, 10) k
 #define COLLBENCH_12_PARAMETERS(type, name) COLLBENCH_11_PARAMETERS(type, name), type(name, 11) l
-#define COLLBENCH_2_ARGUMENTS a, b
+#define COLLBENCH_1_ARGUMENTS a
+#define COLLBENCH_2_ARGUMENTS COLLBENCH_1_ARGUMENTS, b
 #define COLLBENCH_3_ARGUMENTS COLLBENCH_2_ARGUMENTS, c
 #define COLLBENCH_4_ARGUMENTS COLLBENCH_3_ARGUMENTS, d
 #define COLLBENCH_5_ARGUMENTS COLLBENCH_4_ARGUMENTS, e

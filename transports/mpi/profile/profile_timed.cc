@@ -33,6 +33,7 @@ struct ParametersOf<int(Parameters...)> {
     return code;                                                                             \
   }
 #define COLLBENCH_TIMED(name, lower, upper, count) COLLBENCH_CALLED(name, count, )
+#define COLLBENCH_TEXT COLLBENCH_TIMED
 #define COLLBENCH_MAKER(name, lower, upper, count, comm) \
   COLLBENCH_CALLED(                                      \
       name, count,                                       \

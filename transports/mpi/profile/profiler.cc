@@ -79,7 +79,9 @@ int forget(MPI_Comm, int, void* group, void*) {
 void* mpi_symbol(const char* name) {
   if (void* const symbol = dlsym(RTLD_DEFAULT, name)) return symbol;
   // The MPI of a module that an interpreter has loaded is not in the global scope.
-  for (const char* library : {"libmpi.so.40", "libmpich.so.12", "libmpi.so.12", "libmpi.so"}) {
+  for (const char* library :
+       {"libmpi.so.40", "libmpi_mpifh.so.40", "libmpi_usempif08.so.40", "libmpich.so.12",
+        "libmpichfort.so.12", "libmpi.so.12", "libmpifort.so.12", "libmpi.so"}) {
     void* const handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
     void* const symbol = handle == nullptr ? nullptr : dlsym(handle, name);
     if (symbol != nullptr) return symbol;
@@ -87,8 +89,19 @@ void* mpi_symbol(const char* name) {
   return nullptr;
 }
 
+void* needed_mpi_symbol(const char* name) {
+  if (void* const symbol = mpi_symbol(name)) return symbol;
+  std::fprintf(
+      stderr,
+      "collbench profile: the program calls an MPI whose %s was not found in libraries that "
+      "it has loaded; run it without the profiler\n",
+      name);
+  std::abort();
+}
+
 Profiler& Profiler::instance() {
-  static Profiler profiler;
+  // Never destroyed: programs call MPI_Finalize from destructors and at exit.
+  static Profiler& profiler = *new Profiler;
   return profiler;
 }
 

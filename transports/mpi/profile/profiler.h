@@ -18,10 +18,12 @@ namespace collbench {
 
 /// The address of a function or variable of the program's MPI; null if it has none of that name.
 void* mpi_symbol(const char* name);
+/// Ends the program, with a message, where it has none.
+void* needed_mpi_symbol(const char* name);
 
 template <typename Function>
 Function mpi_function(const char* name) {
-  return reinterpret_cast<Function>(mpi_symbol(name));
+  return reinterpret_cast<Function>(needed_mpi_symbol(name));
 }
 
 /// A handle of MPI as a number: they are pointers or integers, and a header does without MPI's.
