@@ -2,9 +2,8 @@
 // with an all-gather among half of the ranks and a loss that all know at the end of each. One rank
 // may be late. Built by tests/cli and bench/studies/mpi_profile.py.
 //
-//   profiled_job STEPS BYTES COMPUTE_US [LATE_RANK LATE_US [FOLLOWER [window]]]
-//                                FOLLOWER waits for the late rank in each step: for a message, or
-//                                for the end of its access to a window
+//   profiled_job STEPS BYTES COMPUTE_US [LATE_RANK LATE_US [FOLLOWER]]
+//                                FOLLOWER waits for a message of the late rank in each step
 //   profiled_job orders          two communicators of all, which ranks use in different orders
 //   profiled_job calls N         N broadcasts of nothing: prints nanoseconds of each
 #include <cstdio>
@@ -55,36 +54,10 @@ void use_in_orders() {
 struct Followed {
   int late = -1;
   int follower = -1;
-  MPI_Win window = MPI_WIN_NULL;  // null: messages
 };
-
-MPI_Group group_of(int rank) {
-  MPI_Group world = MPI_GROUP_NULL;
-  MPI_Group one = MPI_GROUP_NULL;
-  MPI_Comm_group(MPI_COMM_WORLD, &world);
-  MPI_Group_incl(world, 1, &rank, &one);
-  MPI_Group_free(&world);
-  return one;
-}
-
-void follow_in_window(const Followed& followed) {
-  if (rank_in_world() == followed.late) {
-    MPI_Group target = group_of(followed.follower);
-    MPI_Win_start(target, 0, followed.window);
-    MPI_Win_complete(followed.window);
-    MPI_Group_free(&target);
-  }
-  if (rank_in_world() == followed.follower) {
-    MPI_Group origin = group_of(followed.late);
-    MPI_Win_post(origin, 0, followed.window);
-    MPI_Win_wait(followed.window);
-    MPI_Group_free(&origin);
-  }
-}
 
 void follow(const Followed& followed) {
   if (followed.follower < 0) return;
-  if (followed.window != MPI_WIN_NULL) return follow_in_window(followed);
   int message = 0;
   if (rank_in_world() == followed.late) {
     MPI_Send(&message, 1, MPI_INT, followed.follower, 0, MPI_COMM_WORLD);
@@ -128,19 +101,12 @@ int main(int argc, char** argv) {
     use_in_orders();
   } else if (argc >= 4) {
     const bool is_late = argc >= 6 && std::atoi(argv[4]) == rank_in_world();
-    Followed followed;
-    if (argc >= 7) followed = {std::atoi(argv[4]), std::atoi(argv[6])};
-    int memory = 0;
-    if (argc == 8) {
-      MPI_Win_create(&memory, sizeof memory, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &followed.window);
-    }
     train(std::atoi(argv[1]), std::atoi(argv[2]), static_cast<unsigned>(std::atoi(argv[3])),
-          is_late ? static_cast<unsigned>(std::atoi(argv[5])) : 0, followed);
-    if (argc == 8) MPI_Win_free(&followed.window);
+          is_late ? static_cast<unsigned>(std::atoi(argv[5])) : 0,
+          argc == 7 ? Followed{std::atoi(argv[4]), std::atoi(argv[6])} : Followed{});
   } else {
     std::fputs(
-        "profiled_job STEPS BYTES COMPUTE_US [LATE_RANK LATE_US [FOLLOWER [window]]] | calls N | "
-        "orders\n",
+        "profiled_job STEPS BYTES COMPUTE_US [LATE_RANK LATE_US [FOLLOWER]] | calls N | orders\n",
         stderr);
     MPI_Abort(MPI_COMM_WORLD, 2);
   }

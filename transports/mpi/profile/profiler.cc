@@ -91,11 +91,13 @@ void* mpi_symbol(const char* name) {
 
 void* needed_mpi_symbol(const char* name) {
   if (void* const symbol = mpi_symbol(name)) return symbol;
-  std::fprintf(
-      stderr,
-      "collbench profile: the program calls an MPI whose %s was not found in libraries that "
-      "it has loaded; run it without the profiler\n",
-      name);
+  std::array<char, 256> text{};
+  std::snprintf(
+      text.data(), text.size(),
+      "the program calls an MPI whose %s was not found in the libraries that it has loaded", name);
+  if (const char* folder = std::getenv(profile_folder_variable)) {
+    write_profile_problem(folder, text.data());
+  }
   std::abort();
 }
 

@@ -18,7 +18,7 @@ namespace collbench {
 
 /// The address of a function or variable of the program's MPI; null if it has none of that name.
 void* mpi_symbol(const char* name);
-/// Ends the program, with a message, where it has none.
+/// Ends the program, with a note in the folder of the records, where it has none.
 void* needed_mpi_symbol(const char* name);
 
 template <typename Function>
