@@ -304,6 +304,10 @@ DescribedMachine from_name(const Specification& spec, const std::vector<std::str
     size.named = spec.head[0];
     return machine_from_toml(file->text, fmt::format("topologies/{}.toml", file->name), size);
   }
+  if (is_file_or_pipe(spec.head[0])) {
+    spec.refuse(fmt::format(
+        "{0} is no machine file; `collbench topo convert {0} --to toml` makes one", spec.head[0]));
+  }
   std::vector<std::string> known;
   for (const NetworkFamily& shape : shapes) known.emplace_back(shape.name);
   for (const ShippedFile& file : shipped_files()) known.emplace_back(file.name);

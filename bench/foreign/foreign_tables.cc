@@ -69,7 +69,7 @@ void apply(const TableHints& hints, const std::string& file, MeasuredTable& tabl
     if (time.scale.nodes != 1) time.scale.cores = 0;
     const Scale scale = time.scale;
     require(scale.ranks > 0, fmt::format("{}: how many ranks is not said in it; add it: "
-                                         "{},ranks=8,nodes=2",
+                                         "{},ranks=RANKS,nodes=NODES",
                                          file, file));
     require(scale.nodes == 0 || (scale.nodes <= scale.ranks && scale.ranks % scale.nodes == 0),
             fmt::format("{}: {} ranks are not spread evenly over {} nodes", file, scale.ranks,

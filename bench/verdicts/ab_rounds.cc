@@ -1,5 +1,6 @@
 #include "bench/verdicts/ab_rounds.h"
 
+#include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
@@ -77,7 +78,10 @@ void judge_losses(Verdict& verdict, const CaseStarts& starts, Comparison& compar
 }
 
 void warn_of_few_rounds(Comparison& comparison) {
-  if (comparison.rounds >= fewest_telling_rounds) return;
+  const bool all_told = std::ranges::none_of(comparison.verdicts, [](const Verdict& verdict) {
+    return verdict.outcome == VerdictOutcome::inconclusive;
+  });
+  if (all_told || comparison.rounds >= fewest_telling_rounds) return;
   comparison.warnings.push_back(fmt::format("{} rounds: fewer than {} hardly ever show a change",
                                             comparison.rounds, fewest_telling_rounds));
 }

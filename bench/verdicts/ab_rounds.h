@@ -63,7 +63,7 @@ class StartCounts {
 /// A case that head loses now and then is missing; where base does too, a warning says so.
 void judge_losses(Verdict& verdict, const CaseStarts& starts, Comparison& comparison);
 
-/// Warns of so few rounds that they hardly ever show a change.
+/// Warns of so few rounds that they hardly ever show a change, where a case is inconclusive.
 void warn_of_few_rounds(Comparison& comparison);
 
 }  // namespace collbench

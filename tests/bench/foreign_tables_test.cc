@@ -94,7 +94,7 @@ TEST(ForeignTablesTest, ReadsOsuWithItsSpread) {
   ASSERT_EQ(table.times.size(), 1U);
   EXPECT_DOUBLE_EQ(table.times[0].low.count(), 1.4e-6);
   EXPECT_EQ(table.times[0].samples, 1000);
-  EXPECT_THAT(refusal_of_foreign(osu), HasSubstr("ranks=8,nodes=2"));
+  EXPECT_THAT(refusal_of_foreign(osu), HasSubstr("ranks=RANKS,nodes=NODES"));
   EXPECT_THAT(refusal_of_foreign(osu + "8 nan 1 2 3\n", {.ranks = 8}),
               HasSubstr("file:4: the average"));
   EXPECT_THAT(refusal_of_foreign(osu + "8 1.5\n", {.ranks = 8}), HasSubstr("2 columns where"));

@@ -50,6 +50,12 @@ TEST_F(TopoTest, ShowsLinksCostsAndBounds) {
   }
 }
 
+TEST_F(TopoTest, FilesOfOtherToolsAreNoNodesUntilTheyAreConverted) {
+  folder_.write("node.csv", "from,to,bandwidth_GBps,kind\ng0,g1,100,a\ng1,g0,100,a\n");
+  EXPECT_THAT(refused({"topo", "show", "cluster:2xnode.csv"}),
+              HasSubstr("collbench topo convert node.csv --to toml"));
+}
+
 TEST_F(TopoTest, ShowsWhichAxesCloseAndBothWaysOfACut) {
   EXPECT_THAT(out({"topo", "show", "tpu-v5e:8x16"}), HasSubstr("grid 8 open x 16 closed\n"));
   folder_.write("net.csv",

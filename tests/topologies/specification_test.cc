@@ -59,6 +59,7 @@ TEST(SpecificationTest, InstancesAreFoundByWhatTheirCloudCallsThem) {
                                "p4d.24xlarge",
                                "p4de.24xlarge",
                                "p5.48xlarge",
+                               "hgx-h100",
                                "p5e.48xlarge",
                                "p5en.48xlarge",
                                "p6-b200.48xlarge",
