@@ -208,7 +208,7 @@ int profile(const Settings& settings) {
       if (code == 0) throw;
     } else {
       folder.keep();
-      std::cerr << fmt::format("{}the records are kept in {}\n", error_prefix(), folder.path());
+      std::cerr << fmt::format("the records are kept: collbench logs '{}'\n", folder.path());
       if (code == 0) throw;
     }
     std::cerr << fmt::format("{}{}\n", error_prefix(), error.what());

@@ -317,7 +317,8 @@ int search_and_prove(const Settings& settings, const LibraryTuning& tuning, Tuni
   } else {
     std::cout
         << (result.is_settled
-                ? "# the library's own choice is the best, or within 3 % of it, at every point\n"
+                ? "# by these measurements the library's own choice is within 3 % of the best at "
+                  "every point\n"
                 : "# nothing that surely gains 3 % was found in this time\n");
   }
   if (settings.given("output")) save_rules(result, tuning, settings.text("output"));
