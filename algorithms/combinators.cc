@@ -160,15 +160,15 @@ Schedule side_by_side(const Schedule& inner, const Groups& groups) {
       places[rank] = {&group, static_cast<Rank>(i)};
     }
   }
-  const auto in_groups = [kept, places = std::move(places)](const Schedule& one) {
-    const auto play = [one, kept, places](Rank r, int t, Round& out) {
+  const auto at = std::make_shared<const std::vector<Place>>(std::move(places));
+  const auto in_groups = [kept, at](const Schedule& one) {
+    const auto play = [one, kept, at](Rank r, int t, Round& out) {
+      const Place& place = (*at)[r];
       Round round;
-      one.round(places[r].inside, t, round);
-      for (const Op& op : round.ops()) {
-        out.push({op.kind, (*places[r].group)[op.peer], op.chunks});
-      }
+      one.round(place.inside, t, round);
+      for (const Op& op : round.ops()) out.push({op.kind, (*place.group)[op.peer], op.chunks});
     };
-    const Shape shape{static_cast<int>(places.size()), one.chunks(), one.rounds()};
+    const Shape shape{static_cast<int>(at->size()), one.chunks(), one.rounds()};
     return Schedule(one.name(), shape, play, one.partition(), one.runs());
   };
   std::vector<Schedule> tracks;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "bench/measure/run_cases.h"
 #include "bench/records/environment.h"
@@ -90,6 +91,27 @@ void tell_seats(const std::vector<Case>& cases, CaseBinder& binder) {
   }
 }
 
+/// What is by the fit of a calibrated file and what by its plain machine, where there is both.
+void tell_fits(const std::vector<Record>& records, CaseBinder& binder) {
+  std::set<std::string> fitted;
+  std::set<std::string> plain;
+  for (const Record& record : records) {
+    Case point = record.point;
+    point.algorithm = record.algorithm_chosen;
+    std::string remark;
+    const bool is_modelled = binder.measure_modelled(point, remark).has_value();
+    if (!remark.empty())
+      plain.insert(record.point.algorithm);
+    else if (is_modelled)
+      fitted.insert(record.point.algorithm);
+  }
+  if (fitted.empty() || plain.empty()) return;
+  std::cerr << fmt::format(
+      "collbench: by the fit of the file: {}; played on its plain machine: {}; the two do not "
+      "compare (--explain says why)\n",
+      fmt::join(fitted, ", "), fmt::join(plain, ", "));
+}
+
 /// Of several cases those that cannot be played, as a library's in groups, are left out with a
 /// note. Throws InvalidArgument if there are no others.
 void leave_out_unplayable(std::vector<Case>& cases, CaseBinder& binder) {
@@ -128,6 +150,7 @@ int simulate_cases(const Settings& settings, std::vector<Case> cases) {
   progress.clear();
   reporters.close();
   const int code = exit_code_of(result);
+  if (code == exit_ok) tell_fits(result.records, *binder);
   if (code == exit_ok) write_details(settings, result.records, *binder);
   if (settings.flag("check")) {
     for (const Record& record : result.records) {

@@ -23,7 +23,7 @@ AllReduceCosts::Play AllReduceCosts::play(Bytes size) {
   Case point = point_;
   point.bytes = size;
   if (point.algorithm == "auto") point.algorithm = binder_.decide_algorithm(point).algorithm;
-  // Its shares are what its trees can carry.
+  // The shares of a synthesised schedule are what its trees can carry.
   const bool is_synthesised = parse_algorithm_spec(point.algorithm).name == synthesised_row().name;
   point.simulated.equal_chunks = !is_synthesised;
   const Measurement measured = measure_simulated(point, binder_);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -82,20 +83,26 @@ Measurement by_structure(const StructuralModel& structure, int able, const Case&
           estimate.extrapolates.empty() ? "" : "; extrapolates: ", estimate.extrapolates));
 }
 
-/// NCCL's own choice, of its measurements with the most points, that of the type of the case if
-/// any.
+/// NCCL's own choice: of its all-reduces those of the case's type and operator, then those of its
+/// scale, then those with the most points, as `select` takes them.
 std::optional<Measurement> by_trend_of_nccl(const Calibration& calibration, const Case& point,
                                             const Machine& machine) {
+  const Scale scale{point.workers, nodes_of(machine.topology.layout(), point.workers)};
   const MeasuredMethod* fullest = nullptr;
   const auto weight = [&](const MeasuredMethod& each) {
-    return std::pair(each.method.type == point.type, each.points.size());
+    const auto there = std::ranges::count_if(each.points, [&](const MeasuredTime& row) {
+      return row.scale.ranks == scale.ranks && row.scale.nodes == scale.nodes;
+    });
+    return std::tuple(each.method.type == point.type && each.method.op == point.op, there,
+                      each.points.size());
   };
   for (const MeasuredMethod& each : calibration.measured()) {
-    if (!is_nccl(each.method.library) || !is_library_default(each.method.algorithm)) continue;
+    const MethodKey& method = each.method;
+    const bool is_own_choice = is_nccl(method.library) && is_library_default(method.algorithm);
+    if (!is_own_choice || method.collective != point.collective) continue;
     if (fullest == nullptr || weight(each) > weight(*fullest)) fullest = &each;
   }
   if (fullest == nullptr) return {};
-  const Scale scale{point.workers, nodes_of(machine.topology.layout(), point.workers)};
   const auto estimate = calibration.estimate(fullest->method, scale, point.bytes);
   if (!estimate) return {};
   return modelled(

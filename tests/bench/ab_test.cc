@@ -4,6 +4,7 @@
 
 #include "tests/bench/verdict_runs.h"
 
+#include "bench/verdicts/ab_rounds.h"
 #include "bench/verdicts/verdict_rules.h"
 #include "core/error.h"
 
@@ -147,6 +148,18 @@ TEST(Ab, FewRoundsAreInconclusiveWithAWarning) {
   EXPECT_THAT(comparison.warnings, testing::ElementsAre(testing::HasSubstr("2 rounds")));
   plan.rounds = 0;
   EXPECT_THROW(run_ab(plan), InvalidArgument);
+}
+
+TEST(Ab, FewRoundsThatShowAllChangesAreNoWarning) {
+  Comparison comparison;
+  comparison.rounds = 4;
+  comparison.verdicts.resize(2);
+  for (Verdict& verdict : comparison.verdicts) verdict.outcome = VerdictOutcome::slower;
+  warn_of_few_rounds(comparison);
+  EXPECT_THAT(comparison.warnings, testing::IsEmpty());
+  comparison.verdicts[1].outcome = VerdictOutcome::inconclusive;
+  warn_of_few_rounds(comparison);
+  EXPECT_THAT(comparison.warnings, testing::ElementsAre(testing::HasSubstr("4 rounds")));
 }
 
 TEST(Ab, AWrongResultOfHeadIsWrongWhateverTheTimes) {

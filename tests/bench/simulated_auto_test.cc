@@ -133,11 +133,13 @@ TEST(SimulatedAuto, OnAFittedFileItComparesNothingWithThePlainMachine) {
   EXPECT_GT(measure_simulated(point, binder).exact->messages, 0) << "which only messages show";
 }
 
-TEST(SimulatedAuto, NcclOnAFileOfItsOwnTimesTakesThose) {
+/// A file of `calibrate` of NCCL's own choices on one to four nodes.
+std::string nccl_file(CollectiveKind collective) {
   std::vector<MeasuredTime> rows;
   for (const int nodes : {1, 2, 4}) {
     for (std::int64_t bytes = 1 << 10; bytes <= 1 << 28; bytes *= 4) {
       MeasuredTime row;
+      row.collective = collective;
       row.system = "system";
       row.library = "NCCL 2.20.3";
       row.algorithm = "auto";
@@ -147,10 +149,15 @@ TEST(SimulatedAuto, NcclOnAFileOfItsOwnTimesTakesThose) {
       rows.push_back(row);
     }
   }
-  const std::string path = testing::TempDir() + "fitted_nccl.toml";
-  std::ofstream(path) << to_toml(Calibration(rows), "a cluster", "made");
+  const std::string path = testing::TempDir() + "nccl_" + std::string(to_string(collective));
+  std::ofstream(path + ".toml") << to_toml(Calibration(rows), "a cluster", "made");
+  return path + ".toml";
+}
+
+TEST(SimulatedAuto, NcclOnAFileOfItsOwnTimesTakesThose) {
   CaseBinder binder;
-  Case point = case_on("cluster:2x" + path, "nccl", 16, 1_MiB);
+  const std::string cluster = "cluster:2x" + nccl_file(CollectiveKind::all_reduce);
+  Case point = case_on(cluster, "nccl", 16, 1_MiB);
   const Measurement measured = measure_simulated(point, binder);
   EXPECT_THAT(measured.exact->why, HasSubstr("fitted to"));
   EXPECT_NEAR(measured.exact->time.count(), 505e-6, 50e-6);
@@ -158,6 +165,11 @@ TEST(SimulatedAuto, NcclOnAFileOfItsOwnTimesTakesThose) {
             measured.exact->time);
   point.algorithm = "nccl:ring";
   EXPECT_THAT(measure_simulated(point, binder).exact->why, HasSubstr("not by its fit"));
+
+  const std::string others = "cluster:2x" + nccl_file(CollectiveKind::all_gather);
+  EXPECT_THAT(measure_simulated(case_on(others, "nccl", 16, 1_MiB), binder).exact->why,
+              HasSubstr("not by its fit"))
+      << "all-gathers say nothing of all-reduces";
 }
 
 }  // namespace

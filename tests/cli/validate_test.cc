@@ -162,6 +162,10 @@ TEST_F(ValidateTest, SimulateSaysWhichTimesOfAFileAreByItsFit) {
   for (const char* algorithm : {"nccl:ring", "ring"}) {
     EXPECT_THAT(explained(algorithm), HasSubstr("not by its fit")) << algorithm;
   }
+  const CommandOutcome both =
+      invoke(folder_, {"simulate", "--algo", "nccl,ring", "-t", "cluster:4xm.toml", "-b", "1M"});
+  EXPECT_THAT(both.err, HasSubstr("by the fit of the file: nccl; played on its plain machine: "
+                                  "ring; the two do not compare"));
 }
 
 TEST_F(ValidateTest, RingsOverWiresFillAMeshThatRanksInOrderDoNot) {
